@@ -1,0 +1,289 @@
+"""The decomposition record: what one measurement window of one commit on one machine found.
+
+One record is one JSON object on one line of ``results/<machine>/records/<commit>.jsonl``; measuring a commit again
+appends a line, so nothing measured is lost. The dashboard, the CI gate and the queue read records and nothing else.
+Times are integer ns, MACs integers; None means "not known", never zero.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import os
+import tempfile
+import types
+import typing
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+RECORD_FORMAT = "minfer-record"
+RECORD_VERSION = 1
+
+
+class RecordError(ValueError):
+    """A record that cannot be read. Its text is the one line the user sees."""
+
+
+@dataclass(frozen=True, slots=True)
+class Split:
+    """A class divided by operation and shape: attn_v and ffn_down inside "q6_K GEMM"."""
+
+    operation: str
+    ns: int
+    launches: int
+    layer: int | None = None
+    m: int | None = None
+    n: int | None = None
+    k: int | None = None
+    quantisation: str | None = None
+    macs: int | None = None
+    bytes: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ClassTime:
+    """One kernel class inside one wall."""
+
+    name: str
+    ns: int
+    """Attributed time: where launches overlap, each instant is counted once."""
+    launches: int
+    macs: int | None = None
+    bytes: int | None = None
+    samples_ns: tuple[int, ...] = ()
+    """The same class in every traced repetition of the window, in order; ``ns`` belongs to the one decomposed."""
+    splits: tuple[Split, ...] = ()
+    symbols: tuple[str, ...] = ()
+    """Demangled kernel symbols seen in the class, most time first."""
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One trust rule applied: passed, failed, or None where it could not be applied, with the reason in ``detail``."""
+
+    name: str
+    passed: bool | None
+    value: float | None = None
+    limit: float | None = None
+    unit: str = ""
+    detail: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Decomposition:
+    """One traced wall taken apart; ``wall_ns == sum(classes) + copy_ns + sum(gap_ns)`` exactly."""
+
+    wall_ns: int
+    busy_ns: int
+    copy_ns: int
+    gap_ns: dict[str, int]
+    """By cause: "host-late", "queued", "unknown"."""
+    classes: tuple[ClassTime, ...]
+    unclassified: tuple[str, ...] = ()
+    """Symbols that no rule named."""
+
+
+@dataclass(frozen=True, slots=True)
+class Quarantined:
+    """A sample that was taken and is not used, and why."""
+
+    index: int
+    ns: int
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Wall:
+    """One engine's whole prefill at one nt in this window."""
+
+    engine: str
+    """"minfer", "llama.cpp", "transformers"."""
+    engine_version: str
+    backend: str
+    """"numpy", "cuda", "cpu", ..."""
+    nt: int
+    ubatch: int
+    gates: dict[str, bool | int | str]
+    samples_ns: tuple[int, ...]
+    """Untraced walls, in the order taken. Their median is the wall that is quoted."""
+    traced_ns: tuple[int, ...] = ()
+    quarantined: tuple[Quarantined, ...] = ()
+    decomposition: Decomposition | None = None
+    why_not_decomposed: str = ""
+    peak_memory_bytes: int | None = None
+    memory_bytes: dict[str, int] = field(default_factory=dict)
+    """By purpose: "weights", "kv cache", "scratch", ..."""
+    checks: tuple[Check, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Machine:
+    name: str
+    """The machine's class ("epyc-2core", "h200"), never a host name."""
+    cpu: str
+    cores: int
+    memory_bytes: int
+    os: str
+    python: str
+    gpu: str | None = None
+    driver: str | None = None
+    libraries: dict[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Conditions:
+    """The state of the machine at one moment of the window."""
+
+    when: str
+    """"before", "during", "after"."""
+    time: str
+    """ISO 8601, UTC."""
+    clock_mhz: dict[str, float] = field(default_factory=dict)
+    temperature_c: float | None = None
+    power_w: float | None = None
+    load_average: float | None = None
+    foreign_processes: tuple[str, ...] = ()
+    throttle_reasons: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """One sitting of measurements. Only what shares a window id may be divided by each other."""
+
+    id: str
+    started: str
+    ended: str
+    conditions: tuple[Conditions, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Model:
+    name: str
+    digest: str
+    """sha256 of the weights file."""
+    architecture: str
+    parameters: int
+    quantisation_mix: dict[str, int]
+    """Weights by ggml type."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ceiling:
+    """A limit of the device measured in this window: "copy", "f16 GEMM", "int8 GEMM", "fp8 GEMM", "f32 GEMM"."""
+
+    name: str
+    unit: str
+    value: float
+    samples: tuple[float, ...] = ()
+    shape: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    commit: str
+    commit_time: str
+    machine: Machine
+    window: Window
+    instrument: str
+    """"spans", "cupti", "nsys", "cuda events"."""
+    instrument_version: int
+    model: Model
+    walls: tuple[Wall, ...]
+    ceilings: tuple[Ceiling, ...] = ()
+    checks: tuple[Check, ...] = ()
+    notes: tuple[str, ...] = ()
+    format: str = RECORD_FORMAT
+    version: int = RECORD_VERSION
+
+    def to_json(self) -> str:
+        """One line of JSON."""
+        return json.dumps(dataclasses.asdict(self), separators=(",", ":"), allow_nan=False)
+
+
+def record_from_json(text: str, where: str) -> Record:
+    """Read one line. ``where`` names the file and line in errors. Raises RecordError."""
+    try:
+        data = json.loads(text)
+    except json.JSONDecodeError as error:
+        raise RecordError(f"{where}: not JSON ({error.msg} at column {error.colno}); remove the line") from error
+    if not isinstance(data, dict) or data.get("format") != RECORD_FORMAT:
+        raise RecordError(f"{where}: not a {RECORD_FORMAT} object; remove the line")
+    if data.get("version") != RECORD_VERSION:
+        raise RecordError(
+            f"{where}: record version {data.get('version')!r}, this checkout reads {RECORD_VERSION}; update the checkout"
+        )
+    return typing.cast(Record, _build(Record, data, where))
+
+
+def read_records(path: Path) -> list[Record]:
+    """All records of one file, oldest first. Raises RecordError naming the first bad line."""
+    lines = path.read_text(encoding="utf-8").splitlines()
+    return [record_from_json(line, f"{path}:{number}") for number, line in enumerate(lines, 1) if line.strip()]
+
+
+def append_record(path: Path, record: Record) -> None:
+    """Add one record to a file; a crash leaves either the old file or the new one, never half a line."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    old = path.read_text(encoding="utf-8") if path.exists() else ""
+    if old and not old.endswith("\n"):
+        old += "\n"
+    descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=path.name, suffix=".tmp")
+    try:
+        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+            file.write(old + record.to_json() + "\n")
+            file.flush()
+            os.fsync(file.fileno())
+        Path(temporary).replace(path)
+    except BaseException:
+        Path(temporary).unlink(missing_ok=True)
+        raise
+
+
+def _build(kind: Any, value: Any, where: str) -> Any:
+    """Turn parsed JSON into the annotated dataclass tree, checking the type of every leaf."""
+    origin = typing.get_origin(kind)
+    if origin in (typing.Union, types.UnionType):
+        options = typing.get_args(kind)
+        if value is None and type(None) in options:
+            return None
+        errors: list[str] = []
+        for option in options:
+            if option is type(None):
+                continue
+            try:
+                return _build(option, value, where)
+            except RecordError as error:
+                errors.append(str(error))
+        raise RecordError(errors[0])
+    if dataclasses.is_dataclass(kind):
+        return _build_dataclass(kind, value, where)
+    if origin is tuple:
+        if not isinstance(value, list):
+            raise RecordError(f"{where}: expected a list, seen {type(value).__name__}")
+        item = typing.get_args(kind)[0]
+        return tuple(_build(item, element, f"{where}[{index}]") for index, element in enumerate(value))
+    if origin is dict:
+        if not isinstance(value, dict):
+            raise RecordError(f"{where}: expected an object, seen {type(value).__name__}")
+        item = typing.get_args(kind)[1]
+        return {key: _build(item, element, f"{where}.{key}") for key, element in value.items()}
+    if kind is float and type(value) is int:
+        return float(value)
+    if type(value) is not kind:
+        raise RecordError(f"{where}: expected {kind.__name__}, seen {type(value).__name__} {str(value)[:40]!r}")
+    return value
+
+
+def _build_dataclass(kind: Any, value: Any, where: str) -> Any:
+    if not isinstance(value, dict):
+        raise RecordError(f"{where}: expected an object, seen {type(value).__name__}")
+    hints = typing.get_type_hints(kind)
+    unknown = sorted(set(value) - set(hints))
+    if unknown:
+        raise RecordError(f"{where}: unknown field {unknown[0]!r} in {kind.__name__}")
+    required = [f.name for f in dataclasses.fields(kind) if f.default is f.default_factory is dataclasses.MISSING]
+    missing = [name for name in required if name not in value]
+    if missing:
+        raise RecordError(f"{where}: missing field {missing[0]!r} of {kind.__name__}")
+    return kind(**{name: _build(hints[name], item, f"{where}.{name}") for name, item in value.items()})
