@@ -12,11 +12,13 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from .errors import UserFacingError
+
 Int64 = NDArray[np.int64]
 Int32 = NDArray[np.int32]
 
 
-class TraceError(ValueError):
+class TraceError(UserFacingError):
     """A trace that cannot be answered. Its text is the one line the user sees: what, where, seen, expected, what to do."""
 
 

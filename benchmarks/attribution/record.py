@@ -17,11 +17,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from .errors import UserFacingError
+
 RECORD_FORMAT = "minfer-record"
 RECORD_VERSION = 1
 
 
-class RecordError(ValueError):
+class RecordError(UserFacingError):
     """A record that cannot be read. Its text is the one line the user sees."""
 
 
