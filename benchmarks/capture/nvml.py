@@ -1,0 +1,82 @@
+"""NVIDIA's management library, read lazily: clocks, temperature, power, throttle reasons and processes of one GPU."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+_T = TypeVar("_T")
+
+_REASONS = {
+    0x4: "power cap",
+    0x8: "hardware slowdown",
+    0x20: "thermal (software)",
+    0x40: "thermal (hardware)",
+    0x80: "power brake",
+}
+"""Bits of nvmlClocksEventReasons (nvml.h). Idle, set clocks, sync boost and display clocks are no throttling."""
+
+
+@dataclass(frozen=True, slots=True)
+class GpuState:
+    clock_mhz: dict[str, float] = field(default_factory=dict)
+    temperature_c: float | None = None
+    power_w: float | None = None
+    throttle_reasons: tuple[str, ...] = ()
+    processes: set[int] = field(default_factory=set)
+    """Ids of compute processes as the driver counts them: in a container, the host's."""
+
+
+class Device:
+    """One GPU. What its driver refuses to tell (MIG, permissions) is left empty."""
+
+    def __init__(self, library: Any, handle: Any) -> None:
+        self._library = library
+        self._handle = handle
+
+    def state(self) -> GpuState:
+        library, handle = self._library, self._handle
+        clocks = {
+            "sm": self._ask(lambda: float(library.nvmlDeviceGetClockInfo(handle, library.NVML_CLOCK_SM))),
+            "memory": self._ask(lambda: float(library.nvmlDeviceGetClockInfo(handle, library.NVML_CLOCK_MEM))),
+        }
+        power = self._ask(lambda: float(library.nvmlDeviceGetPowerUsage(handle)))
+        reasons = self._ask(lambda: int(library.nvmlDeviceGetCurrentClocksThrottleReasons(handle))) or 0
+        processes = self._ask(lambda: {int(p.pid) for p in library.nvmlDeviceGetComputeRunningProcesses(handle)})
+        return GpuState(
+            clock_mhz={name: clock for name, clock in clocks.items() if clock is not None},
+            temperature_c=self._ask(lambda: float(library.nvmlDeviceGetTemperature(handle, library.NVML_TEMPERATURE_GPU))),
+            power_w=power / 1000 if power is not None else None,
+            throttle_reasons=tuple(name for bit, name in _REASONS.items() if reasons & bit),
+            processes=processes or set(),
+        )
+
+    def _ask(self, question: Callable[[], _T]) -> _T | None:
+        try:
+            return question()
+        except self._library.NVMLError:
+            return None
+
+
+def first_visible_device(library: Any = None) -> Device | None:
+    """The GPU that a process started now would use first; None where there is none or no driver."""
+    if library is None:
+        try:
+            import pynvml
+        except ImportError:
+            return None
+        library = pynvml
+    visible = os.environ.get("CUDA_VISIBLE_DEVICES", "0").split(",")[0].strip()
+    if visible in ("", "-1"):
+        return None
+    try:
+        library.nvmlInit()
+        if visible.isdigit():
+            handle = library.nvmlDeviceGetHandleByIndex(int(visible))
+        else:
+            handle = library.nvmlDeviceGetHandleByUUID(visible)
+    except library.NVMLError:
+        return None
+    return Device(library, handle)
