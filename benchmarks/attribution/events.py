@@ -39,7 +39,11 @@ class OperationLabel:
 
 @dataclass(frozen=True, slots=True)
 class Launches:
-    """Kernel executions. Times in integer ns on the trace's clock, ``start <= end``; one row a launch, any order."""
+    """Kernel executions. Times in integer ns on the trace's clock, ``start <= end``; one row a launch, any order.
+
+    A start or end of 0 means "not collected" (CUPTI's own convention): a clock that begins with the trace must not put
+    its first event at 0.
+    """
 
     start: Int64
     end: Int64
@@ -60,7 +64,8 @@ class Launches:
     shared_memory: Int64 | None = None
     """Static plus dynamic, bytes per block."""
     operation: Int32 | None = None
-    """Index into ``Trace.operations``, -1 where the engine did not say."""
+    """Index into ``Trace.operations``, -1 where the engine did not say. One entry an execution: an operation that runs
+    twice has two entries, so that its multiply-accumulates count twice."""
 
     def __len__(self) -> int:
         return int(self.start.shape[0])
@@ -137,7 +142,8 @@ class Trace:
     operations: tuple[OperationLabel, ...] = ()
     sums: tuple[KernelSum, ...] = ()
     window_ns: tuple[int, int] | None = None
-    """Start and end of the measured wall on the trace's clock where the source knows it; None: the launches' span."""
+    """Start and end of the measured wall on the trace's clock where the source knows it; None: the span of a device's
+    launches and copies."""
     device_names: dict[int, str] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     """What the importer left out or assumed, one sentence each; shown with the answer."""

@@ -80,10 +80,18 @@ class Decomposition:
     busy_ns: int
     copy_ns: int
     gap_ns: dict[str, int]
-    """By cause: "host-late", "queued", "unknown"."""
+    """By cause: "host-late", "queued", "unknown"; of spans on a CPU, where no device queues anything: "host code"."""
     classes: tuple[ClassTime, ...]
     unclassified: tuple[str, ...] = ()
     """Symbols that no rule named."""
+    summed_ns: int | None = None
+    """Durations of all launches added up: more than ``busy_ns`` where launches overlap."""
+    span_ns: int | None = None
+    """First launch's start to last launch's end, inside the window."""
+    copies_summed_ns: int | None = None
+    """Durations of all copies added up; ``copy_ns`` is only their part that no kernel covers."""
+    not_collected: int = 0
+    """Launches and copies left out because a timestamp of theirs is 0, which means "not collected"."""
 
 
 @dataclass(frozen=True, slots=True)
