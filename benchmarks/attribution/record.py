@@ -8,6 +8,7 @@ Times are integer ns, MACs integers; None means "not known", never zero.
 from __future__ import annotations
 
 import dataclasses
+import functools
 import json
 import os
 import tempfile
@@ -285,10 +286,16 @@ def _build(kind: Any, value: Any, where: str) -> Any:
     return value
 
 
+@functools.cache
+def _hints(kind: Any) -> dict[str, Any]:
+    """Resolving a class's annotations compiles them: once a class, not once an object."""
+    return typing.get_type_hints(kind)
+
+
 def _build_dataclass(kind: Any, value: Any, where: str) -> Any:
     if not isinstance(value, dict):
         raise RecordError(f"{where}: expected an object, seen {type(value).__name__}")
-    hints = typing.get_type_hints(kind)
+    hints = _hints(kind)
     unknown = sorted(set(value) - set(hints))
     if unknown:
         raise RecordError(f"{where}: unknown field {unknown[0]!r} in {kind.__name__}")
