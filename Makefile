@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: test lint types setup lock clean
+.PHONY: test lint types setup lock clean dashboard browser
 .DEFAULT_GOAL := help
 
 help: ## List the commands.
@@ -21,6 +21,15 @@ lint: $(READY) ## Style (ruff) and types (mypy --strict).
 
 test: $(READY) lint ## Lint, types and tests.
 	$(BIN)/python -m pytest -n auto
+
+RESULTS ?= results
+ADDRESS ?= localhost
+PORT ?= 8501
+dashboard: $(READY) ## Open the dashboard on results/ (RESULTS=DIR, PORT=, ADDRESS=0.0.0.0 and READ_ONLY=1 to share it).
+	$(BIN)/streamlit run dashboard/app.py --server.address $(ADDRESS) --server.port $(PORT) -- --results "$(RESULTS)" $(if $(READ_ONLY),--read-only)
+
+browser: ## Install Chromium for the end-to-end tests (Debian or Ubuntu, as root).
+	sh tools/browser.sh
 
 lock: $(READY) ## Pin requirements.in and all it needs into requirements.txt.
 	$(BIN)/pip install --quiet --upgrade -r requirements.in

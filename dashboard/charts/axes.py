@@ -1,0 +1,69 @@
+"""What every chart shares: the commit axis, hovers, the look, and the bound on drawn points."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import plotly.graph_objects as go
+
+from ..text import for_hover
+
+MOST_POINTS = 1000
+"""Points along an axis: no screen that this page is for has more pixels to give one chart."""
+GRID = "rgba(128,128,128,0.22)"
+
+
+def commit_hover(short: str, time: str, subject: str) -> str:
+    return f"<b>{for_hover(short)}</b> {for_hover(time[:10])}<br>{for_hover(subject, 90)}"
+
+
+def style(figure: go.Figure, height: int, y_title: str, *, legend: bool = True, x_title: str = "") -> go.Figure:
+    """One look for all: no title inside the plot, the legend below it so that a phone's width is the plot's."""
+    figure.update_layout(
+        height=height,
+        margin={"l": 8, "r": 8, "t": 28, "b": 8},
+        showlegend=legend,
+        legend={"orientation": "h", "yanchor": "top", "y": -0.16, "x": 0, "traceorder": "normal", "font": {"size": 12}},
+        hoverlabel={"align": "left"},
+        paper_bgcolor="rgba(0,0,0,0)",
+        plot_bgcolor="rgba(0,0,0,0)",
+    )
+    figure.update_xaxes(gridcolor=GRID, title_text=x_title, automargin=True)
+    # The unit stands above the axis, left-aligned: a turned title eats a phone's width.
+    figure.update_yaxes(gridcolor=GRID, automargin=True, zerolinecolor=GRID)
+    figure.add_annotation(
+        text=y_title,
+        xref="paper",
+        yref="paper",
+        x=0,
+        y=1,
+        xanchor="left",
+        yanchor="bottom",
+        showarrow=False,
+        font={"size": 12},
+    )
+    return figure
+
+
+def commit_axis(figure: go.Figure, shorts: Sequence[str], times: Sequence[str]) -> None:
+    """Place commits by their order (not their date: work comes in bursts) and write a date under a few of them."""
+    count = len(shorts)
+    step = max(1, -(-count // 4))
+    places = list(range(0, count, step))
+    figure.update_xaxes(
+        tickmode="array",
+        tickvals=places,
+        ticktext=[f"{times[place][:10]}<br>{for_hover(shorts[place])}" for place in places],
+        tickangle=0,
+        range=[-0.6, count - 0.4],
+    )
+
+
+def chart_options(name: str, image_format: str = "png") -> dict[str, Any]:
+    """Plotly's toolbar: the image button, zoom reset, no logo. The image is drawn by the reader's own browser."""
+    return {
+        "displaylogo": False,
+        "toImageButtonOptions": {"format": image_format, "filename": name, "scale": 2},
+        "modeBarButtonsToRemove": ["select2d", "lasso2d", "autoScale2d"],
+    }

@@ -1,0 +1,105 @@
+"""The stacked decomposition over commits, in any of its four units."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import plotly.graph_objects as go
+
+from ..colours import ink, stacking_order
+from ..metrics import metric
+from .axes import commit_axis, commit_hover, style
+from .decimate import representatives
+
+MOST_BARS = 240
+
+
+def part_values(parts: pd.DataFrame, view: str) -> pd.Series:
+    """The parts' values in the view's unit. ``parts`` has ns, macs, busy_ns, traced_ns; NaN where the unit means nothing."""
+    ns = parts["ns"].astype(float)
+    if view == "class_ms":
+        return ns / 1e6
+    if view == "share_of_busy":
+        return 100.0 * ns / parts["busy_ns"].astype(float)
+    if view == "share_of_wall":
+        return 100.0 * ns / parts["traced_ns"].astype(float)
+    macs = pd.to_numeric(parts["macs"], errors="coerce").astype(float)
+    return (ns / 1e3 / (macs / 1e9)).where(macs > 0)
+
+
+def stacked(parts: pd.DataFrame, view: str, height: int = 480) -> tuple[go.Figure, str]:
+    """``parts``: rows of one machine, engine and nt with columns order, short, time, subject, part, ns, launches, macs,
+    busy_ns, traced_ns, wall_ns. Returns the figure and a sentence about what is not drawn ("" where all is)."""
+    shown = metric(view)
+    parts = parts.assign(value=part_values(parts, view))
+    commits = parts.drop_duplicates("order").sort_values("order").reset_index(drop=True)
+    chosen = representatives(commits["traced_ns"].to_numpy(dtype=float), MOST_BARS)
+    drawn = commits.iloc[chosen].reset_index(drop=True)
+    place = {order: index for index, order in enumerate(drawn["order"])}
+    parts = parts[parts["order"].isin(place)].assign(x=lambda frame: frame["order"].map(place))
+    figure = go.Figure()
+    stack = view != "cost"
+    heads = [commit_hover(row.short, row.time, row.subject) for row in drawn.itertuples()]
+    for name in stacking_order(list(parts["part"].unique())):
+        rows = parts[(parts["part"] == name) & parts["value"].notna()].sort_values("x")
+        if rows.empty or not rows["value"].to_numpy().any():
+            continue
+        colour = ink(name)
+        hover = [_detail(heads[row.x], name, row) for row in rows.itertuples()]
+        if stack:
+            figure.add_bar(
+                x=rows["x"],
+                y=rows["value"],
+                name=name,
+                customdata=hover,
+                hovertemplate="%{customdata}<extra></extra>",
+                marker={"color": colour.colour, "line": {"width": 0}, "pattern": _pattern(colour.hatch)},
+            )
+        else:
+            figure.add_scatter(
+                x=rows["x"],
+                y=rows["value"],
+                name=name,
+                customdata=hover,
+                hovertemplate="%{customdata}<extra></extra>",
+                mode="lines+markers",
+                line={"color": colour.colour, "width": 2},
+                marker={"size": 5},
+            )
+    if view == "class_ms":
+        figure.add_scatter(
+            x=list(range(len(drawn))),
+            y=drawn["wall_ns"].astype(float) / 1e6,
+            name="wall, untraced",
+            mode="markers",
+            marker={"symbol": "line-ew-open", "size": 11, "line": {"width": 2, "color": "#808080"}, "color": "#808080"},
+            customdata=heads,
+            hovertemplate="%{customdata}<br>untraced wall %{y:.4g} ms<extra></extra>",
+        )
+    figure.update_layout(barmode="stack", bargap=0.12 if len(drawn) <= 80 else 0.0)
+    style(figure, height, shown.axis)
+    if not stack:
+        figure.update_yaxes(type="log")
+    commit_axis(figure, list(drawn["short"]), list(drawn["time"]))
+    left_out = len(commits) - len(drawn)
+    note = f"{len(drawn)} of {len(commits)} commits drawn: of each stretch the one with the middle wall."
+    return figure, note if left_out else ""
+
+
+def _detail(head: str, name: str, row: object) -> str:
+    ms = row.ns / 1e6  # type: ignore[attr-defined]
+    wall = 100.0 * row.ns / row.traced_ns  # type: ignore[attr-defined]
+    launches = row.launches  # type: ignore[attr-defined]
+    macs = row.macs  # type: ignore[attr-defined]
+    text = f"{head}<br><b>{name}</b>: {ms:,.4g} ms, {wall:.3g} % of wall"
+    if launches is not None and not np.isnan(launches):
+        text += f", {int(launches)} launches"
+    if macs is not None and not np.isnan(macs) and macs > 0:
+        text += f", {row.ns / 1e3 / (macs / 1e9):.4g} µs/GMAC"  # type: ignore[attr-defined]
+    return text
+
+
+def _pattern(hatch: str) -> dict[str, object]:
+    if not hatch:
+        return {}
+    return {"shape": hatch, "size": 6, "solidity": 0.35, "fgcolor": "rgba(255,255,255,0.8)", "fillmode": "overlay"}

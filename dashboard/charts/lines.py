@@ -1,0 +1,91 @@
+"""A quantity over commits: median, interval, change points, the commit's subject on hover."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import plotly.graph_objects as go
+
+from ..text import for_hover
+from .axes import MOST_POINTS, commit_axis, commit_hover, style
+from .decimate import extremes
+
+
+def over_commits(
+    rows: pd.DataFrame,
+    y_title: str,
+    colours: dict[str, str],
+    *,
+    height: int = 300,
+    reference: float | None = None,
+    change_points: pd.DataFrame | None = None,
+    form: str = ",.4g",
+) -> go.Figure:
+    """``rows``: columns order, short, time, subject, line, value, low, high (interval; NaN where there is none).
+
+    ``reference`` draws a horizontal line. ``change_points``: columns order, text. Values are drawn in the order of commits.
+    """
+    commits = rows.drop_duplicates("order").sort_values("order").reset_index(drop=True)
+    place = {order: index for index, order in enumerate(commits["order"])}
+    figure = go.Figure()
+    # Several lines share the bound, so that a chart of many never draws more than its width.
+    most = max(64, MOST_POINTS // max(1, rows["line"].nunique()))
+    for name, line in rows.sort_values("order").groupby("line", sort=False):
+        line = line.reset_index(drop=True)
+        line = line.iloc[extremes(line["value"].to_numpy(dtype=float), most)]
+        x = line["order"].map(place)
+        colour = colours.get(str(name), "#808080")
+        band = line["low"].notna() & line["high"].notna()
+        if band.any():
+            bx = x[band].to_numpy()
+            figure.add_scatter(
+                x=np.concatenate([bx, bx[::-1]]),
+                y=np.concatenate([line.loc[band, "high"], line.loc[band, "low"].to_numpy()[::-1]]),
+                fill="toself",
+                fillcolor=_transparent(colour),
+                line={"width": 0},
+                hoverinfo="skip",
+                showlegend=False,
+                legendgroup=str(name),
+                mode="lines",
+            )
+        hover = [
+            f"{commit_hover(row.short, row.time, row.subject)}<br>{for_hover(str(name))}: <b>{format(row.value, form)}</b>"
+            + (f" [{format(row.low, form)}, {format(row.high, form)}]" if pd.notna(row.low) else "")
+            for row in line.itertuples()
+        ]
+        figure.add_scatter(
+            x=x,
+            y=line["value"],
+            name=for_hover(str(name)),
+            legendgroup=str(name),
+            customdata=hover,
+            hovertemplate="%{customdata}<extra></extra>",
+            mode="lines+markers" if len(line) <= 120 else "lines",
+            line={"color": colour, "width": 2},
+            marker={"size": 6},
+        )
+    if reference is not None:
+        figure.add_hline(y=reference, line={"dash": "dot", "width": 1, "color": "#808080"})
+    if change_points is not None:
+        for point in change_points.itertuples():
+            if point.order in place:
+                figure.add_vline(x=place[point.order] - 0.5, line={"dash": "dash", "width": 1.5, "color": "#AA3377"})
+                figure.add_annotation(
+                    x=place[point.order] - 0.5,
+                    yref="paper",
+                    y=1,
+                    text="◆",
+                    showarrow=False,
+                    font={"color": "#AA3377", "size": 13},
+                    hovertext=str(point.text),
+                    yanchor="middle",
+                )
+    style(figure, height, y_title)
+    commit_axis(figure, list(commits["short"]), list(commits["time"]))
+    return figure
+
+
+def _transparent(colour: str) -> str:
+    red, green, blue = (int(colour[start : start + 2], 16) for start in (1, 3, 5))
+    return f"rgba({red},{green},{blue},0.18)"

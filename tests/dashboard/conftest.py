@@ -1,0 +1,57 @@
+"""One small made-up history for all tests of the dashboard, and a way to open a screen on a results folder."""
+
+from __future__ import annotations
+
+import base64
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from tools import small_history
+
+
+def charts(test: AppTest) -> dict[str, list[dict]]:
+    """The traces of each chart on the screen by the chart's key, with Plotly's packed arrays unpacked."""
+    return {
+        chart.proto.id.rsplit("-", 1)[-1]: [
+            {key: _unpacked(value) for key, value in trace.items()} for trace in json.loads(chart.proto.spec)["data"]
+        ]
+        for chart in test.get("plotly_chart")
+    }
+
+
+def _unpacked(value):
+    if isinstance(value, dict) and "bdata" in value:
+        return np.frombuffer(base64.b64decode(value["bdata"]), dtype=value["dtype"]).tolist()
+    return value
+
+
+APP = Path(__file__).resolve().parents[2] / "dashboard" / "app.py"
+
+
+@pytest.fixture(scope="session")
+def history(tmp_path_factory) -> Path:
+    folder = tmp_path_factory.mktemp("history") / "results"
+    small_history.write(folder, commits=14, seed=1)
+    return folder
+
+
+@pytest.fixture
+def open_screen(monkeypatch):
+    """open_screen("overview", folder, nt="512") runs that screen and fails on any exception that it shows."""
+
+    def run(screen: str, results: Path, **query: str) -> AppTest:
+        monkeypatch.setenv("MINFER_RESULTS", str(results))
+        test = AppTest.from_file(str(APP), default_timeout=60)
+        for key, value in query.items():
+            test.query_params[key] = value
+        test.run()
+        if screen != "overview":
+            test.switch_page(f"pages/{screen}.py").run()
+        assert not test.exception, [item.message for item in test.exception]
+        return test
+
+    return run
