@@ -22,14 +22,18 @@ Index = NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
-class _Group:
-    """Launches of one class that are shown together."""
+class _Groups:
+    """Columns, one row for the launches that are shown together; sorted by class, then most time first."""
 
-    kernel_class: int
-    first: int
-    """A row of the selection that belongs to it."""
-    ns: int
-    launches: int
+    kernel_class: Index
+    first: Index
+    """A row of the selection that belongs to the group."""
+    ns: Index
+    launches: Index
+
+    def of(self, kernel_class: int) -> _Groups:
+        rows = slice(*np.searchsorted(self.kernel_class, [kernel_class, kernel_class + 1]))
+        return _Groups(self.kernel_class[rows], self.first[rows], self.ns[rows], self.launches[rows])
 
 
 def class_times(
@@ -51,15 +55,15 @@ def class_times(
     symbols = _symbols(trace.names, kernel_class, name, attributed, len(names))
     result = []
     for index, class_name in enumerate(names):
-        mine = sorted((group for group in groups if group.kernel_class == index), key=lambda group: (-group.ns, group.first))
-        if not mine:
+        mine = groups.of(index)
+        if mine.first.size == 0:
             continue
         splits = _splits(trace, by_name, rows, mine, name, operation, class_name, macs[index])
         result.append(
             ClassTime(
                 name=class_name,
-                ns=sum(group.ns for group in mine),
-                launches=sum(group.launches for group in mine),
+                ns=int(mine.ns.sum()),
+                launches=int(mine.launches.sum()),
                 macs=_sum(trace.operations[op].macs for op in macs[index]),
                 bytes=_sum(trace.operations[op].bytes for op in macs[index]),
                 splits=splits,
@@ -128,13 +132,14 @@ def _split_keys(
     return np.where(operation >= 0, by_shape * 2, by_symbol * 2 + 1)
 
 
-def _group(kernel_class: Index, keys: Index, attributed: Int64) -> list[_Group]:
-    compact, inverse = np.unique(keys, return_inverse=True)
-    codes = kernel_class * max(compact.size, 1) + inverse
-    found, first, member, launches = np.unique(codes, return_index=True, return_inverse=True, return_counts=True)
+def _group(kernel_class: Index, keys: Index, attributed: Int64) -> _Groups:
+    # Keys are below names x grids x 2 and classes are a few hundred: far inside int64.
+    codes = kernel_class * (int(keys.max(initial=0)) + 1) + keys
+    _, first, member, launches = np.unique(codes, return_index=True, return_inverse=True, return_counts=True)
     # float64 holds integers exactly to 2^53 ns, 104 days of attributed time.
-    ns = np.bincount(member, weights=attributed, minlength=found.size).astype(np.int64)
-    return [_Group(int(kernel_class[first[i]]), int(first[i]), int(ns[i]), int(launches[i])) for i in range(found.size)]
+    ns = np.bincount(member, weights=attributed, minlength=first.size).astype(np.int64)
+    order = np.lexsort((first, -ns, kernel_class[first]))
+    return _Groups(kernel_class[first][order], first[order], ns[order], launches[order])
 
 
 def _credited(
@@ -152,7 +157,7 @@ def _splits(
     trace: Trace,
     by_name: tuple[SymbolClass, ...],
     rows: NDArray[np.intp],
-    groups: list[_Group],
+    groups: _Groups,
     name: Index,
     operation: Index,
     class_name: str,
@@ -162,12 +167,15 @@ def _splits(
     for op in credited:
         label = trace.operations[op]
         work.setdefault((label.name, label.m, label.n, label.k, label.quantisation), []).append(int(op))
-    splits = []
-    for group in groups[:MAX_SPLITS]:
-        part = by_name[name[group.first]].split
-        op = int(operation[group.first])
+    splits: list[Split] = []
+    for first, ns, launches in zip(groups.first, groups.ns, groups.launches, strict=True):
+        if len(splits) == MAX_SPLITS:
+            splits.append(Split(OTHER, int(groups.ns[MAX_SPLITS:].sum()), int(groups.launches[MAX_SPLITS:].sum())))
+            break
+        part = by_name[name[first]].split
+        op = int(operation[first])
         if op < 0:
-            splits.append(Split(_symbol_split(trace, rows, group, int(name[group.first]), part), group.ns, group.launches))
+            splits.append(Split(_symbol_split(trace, rows[first], int(name[first]), part), int(ns), int(launches)))
             continue
         label = trace.operations[op]
         mine = [] if part else work.get((label.name, label.m, label.n, label.k, label.quantisation), [])
@@ -175,8 +183,8 @@ def _splits(
         splits.append(
             Split(
                 operation=f"{label.name}, {part}" if part else label.name,
-                ns=group.ns,
-                launches=group.launches,
+                ns=int(ns),
+                launches=int(launches),
                 layer=layers.pop() if len(layers) == 1 else None,
                 m=label.m,
                 n=label.n,
@@ -186,17 +194,14 @@ def _splits(
                 bytes=_sum(trace.operations[other].bytes for other in mine),
             )
         )
-    rest = groups[MAX_SPLITS:]
-    if rest:
-        splits.append(Split(OTHER, sum(group.ns for group in rest), sum(group.launches for group in rest)))
     return tuple(splits)
 
 
-def _symbol_split(trace: Trace, rows: NDArray[np.intp], group: _Group, name: int, part: str) -> str:
+def _symbol_split(trace: Trace, row: np.intp, name: int, part: str) -> str:
     text = function_name(trace.names[name]) + (f", {part}" if part else "")
     if trace.launches is None or trace.launches.grid is None:
         return text
-    return f"{text}, grid {'x'.join(str(int(size)) for size in trace.launches.grid[rows[group.first]])}"
+    return f"{text}, grid {'x'.join(str(int(size)) for size in trace.launches.grid[row])}"
 
 
 def _symbols(

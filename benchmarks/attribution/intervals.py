@@ -49,15 +49,17 @@ def subtract(whole: Intervals, holes: Intervals) -> Intervals:
     kept, removed = union(*whole), union(*holes)
     if kept[0].size == 0 or removed[0].size == 0:
         return kept
-    points = np.unique(np.concatenate((*kept, *removed)))
+    points = np.sort(np.concatenate((*kept, *removed)))  # equal points make empty pieces, which union drops
     inside = _covers(kept, points[:-1]) & ~_covers(removed, points[:-1])
     return union(points[:-1][inside], points[1:][inside])
 
 
 def gaps(intervals: Intervals, window: tuple[int, int]) -> Intervals:
     """The instants of the window that no interval covers, as disjoint intervals."""
-    edges = np.array([window[0]], dtype=np.int64), np.array([window[1]], dtype=np.int64)
-    return subtract(edges, intervals)
+    covered = union(*clip(*intervals, window))
+    start, end = np.append(np.int64(window[0]), covered[1]), np.append(covered[0], np.int64(window[1]))
+    open_between = end > start
+    return start[open_between], end[open_between]
 
 
 def attribute(start: Int64, end: Int64) -> Int64:
