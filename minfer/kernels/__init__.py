@@ -1,0 +1,23 @@
+"""CUDA kernels: where their sources are, and how they become cubins. Launching them is minfer.backends.cuda's part."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from ..errors import MinferError
+
+
+class KernelError(MinferError):
+    """A kernel that cannot be found, compiled or loaded. One line: what, where, seen, expected, what to do."""
+
+
+def sources_folder() -> Path:
+    """The folder of the ``.cu`` files that belong to this very ``minfer``: its wheel's, else its checkout's ``kernels/``."""
+    package = Path(__file__).resolve().parent.parent
+    for folder in (package / "kernel_sources", package.parent / "kernels"):
+        if (folder / "common.cuh").is_file():
+            return folder
+    raise KernelError(
+        f"CUDA sources: neither {package / 'kernel_sources'} nor {package.parent / 'kernels'} holds common.cuh; "
+        f"install minfer again"
+    )

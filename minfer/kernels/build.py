@@ -1,0 +1,126 @@
+"""From ``.cu`` files to cubins, each compiled once and kept under a hash of everything that made it."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import tempfile
+from collections.abc import Iterable
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
+from multiprocessing import get_context
+from pathlib import Path
+
+from . import KernelError, nvrtc, sources_folder
+
+TARGETS = ("sm_80", "sm_90a", "sm_120", "sm_121")
+"""What the kernels are written for: A100, H100 and H200, RTX 50, GB10."""
+
+_INCLUDE = re.compile(r'^\s*#include "([^"]+)"', re.MULTILINE)
+
+
+@dataclass(frozen=True, slots=True)
+class Cubin:
+    """One compiled source file."""
+
+    source: str
+    """Name without suffix: "attention"."""
+    target: str
+    path: Path
+    log: Path
+    """What ptxas said of each kernel: registers, stack, spills."""
+
+
+def source_names(folder: Path | None = None) -> list[str]:
+    """Names of all sources, without suffix, sorted."""
+    return sorted(path.stem for path in (folder or sources_folder()).glob("*.cu"))
+
+
+def cache_folder() -> Path:
+    """Where cubins are kept: ``$MINFER_KERNEL_CACHE``, else ``minfer/cubins`` of the user's cache folder."""
+    chosen = os.environ.get("MINFER_KERNEL_CACHE")
+    if chosen:
+        return Path(chosen)
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "minfer" / "cubins"
+
+
+def target_of(major: int, minor: int) -> str:
+    """The target that runs on compute capability ``major.minor``. Raises KernelError below 8.0."""
+    if major < 8:
+        raise KernelError(
+            f"this GPU has compute capability {major}.{minor}, the kernels need 8.0 or newer "
+            "(int8 and f16 matrix units, cp.async); "
+            "run with backend numpy"
+        )
+    # Within a family newer chips run older cubins; sm_90a's own instructions exist on 9.0 only.
+    if major == 9:
+        return "sm_90a"
+    return f"sm_{major}{minor}"
+
+
+def options_for(target: str) -> tuple[str, ...]:
+    """The compiler's options; part of the cache's key."""
+    return (f"--gpu-architecture={target}", "--std=c++17", "--ptxas-options=-v")
+
+
+def build(name: str, target: str, folder: Path | None = None) -> Cubin:
+    """The cubin of source ``name`` for ``target``, from the cache or compiled now. Raises KernelError."""
+    folder = folder or sources_folder()
+    source, headers = _read(folder, name)
+    options = options_for(target)
+    key = hashlib.sha256("\0".join((nvrtc.version(), *options, source, *headers, *headers.values())).encode()).hexdigest()[
+        :32
+    ]
+    cubin = Cubin(
+        name, target, cache_folder() / f"{name}-{target}-{key}.cubin", cache_folder() / f"{name}-{target}-{key}.log"
+    )
+    if not (cubin.path.is_file() and cubin.log.is_file()):
+        code, log = nvrtc.compile_cubin(f"{name}.cu", source, headers, options)
+        _keep(cubin.log, log.encode())
+        _keep(cubin.path, code)
+    return cubin
+
+
+def build_all(targets: Iterable[str], folder: Path | None = None) -> list[Cubin]:
+    """Every source for each target, compiled on all cores where the cache lacks it."""
+    folder = folder or sources_folder()
+    jobs = [(name, target, folder) for name in source_names(folder) for target in targets]
+    # NVRTC holds a lock of its own, so threads would wait for each other.
+    with ProcessPoolExecutor(min(len(jobs), os.cpu_count() or 1) or 1, mp_context=get_context("spawn")) as pool:
+        return list(pool.map(_build_job, jobs))
+
+
+def _build_job(job: tuple[str, str, Path]) -> Cubin:
+    return build(*job)
+
+
+def _read(folder: Path, name: str) -> tuple[str, dict[str, str]]:
+    """The text of a source, and of every header that it includes at any depth, by name."""
+    path = folder / f"{name}.cu"
+    if not path.is_file():
+        raise KernelError(
+            f"{path} does not exist; sources here: {', '.join(source_names(folder)) or 'none'}; install minfer again"
+        )
+    source = path.read_text(encoding="utf-8")
+    headers: dict[str, str] = {}
+    waiting = _INCLUDE.findall(source)
+    while waiting:
+        header = waiting.pop()
+        if header not in headers:
+            headers[header] = (folder / header).read_text(encoding="utf-8")
+            waiting += _INCLUDE.findall(headers[header])
+    return source, dict(sorted(headers.items()))
+
+
+def _keep(path: Path, content: bytes) -> None:
+    """Write by renaming, so that another process never reads half a file. A cache that cannot be written is an error."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.NamedTemporaryFile(dir=path.parent, delete=False) as file:
+            file.write(content)
+        Path(file.name).replace(path)
+    except OSError as error:
+        raise KernelError(
+            f"kernel cache {path.parent}: {error.strerror or error}; set MINFER_KERNEL_CACHE to a writable folder"
+        ) from error
