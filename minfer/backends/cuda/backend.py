@@ -1,0 +1,261 @@
+"""What ``Backend`` asks for, on a GPU. Activations are f16 between products, the residual is f32."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...gates import GateValue, resolve
+from ...gguf import Tensor
+from ...rotary import Rotary
+from .. import Gates, KvCache, Matrix
+from . import launch
+from .arrays import Arena, DeviceArray
+from .device import Device
+from .linear import DeviceMatrix, F16Products, upload_matrix
+
+_DOWN_SCALE = 1.0 / 16.0
+"""The gated activations are stored at a sixteenth: f16 then reaches 1,048,064, and what is lost lies below 1e-6."""
+
+
+@dataclass(slots=True)
+class CudaKvCache:
+    """Keys and values f16 [layers, capacity, kv_heads, width]."""
+
+    capacity: int
+    keys: DeviceArray
+    values: DeviceArray
+    memory: Any
+
+    def layer(self, index: int) -> tuple[DeviceArray, DeviceArray]:
+        """Keys and values [capacity, kv_heads, width] of one layer."""
+        return _layer(self.keys, index), _layer(self.values, index)
+
+
+def _layer(whole: DeviceArray, index: int) -> DeviceArray:
+    _, capacity, heads, width = whole.shape
+    return DeviceArray(whole.pointer + index * capacity * heads * width * 2, (capacity, heads, width), "f16")
+
+
+@dataclass(frozen=True, slots=True)
+class Routing:
+    """Experts of each token, on the host, and their weights f32 [m, used], on the device."""
+
+    experts: NDArray[np.int64]
+    weights: DeviceArray
+
+
+class CudaBackend:
+    """See ``Backend``. One stream, one arena of activations, weights as they are stored."""
+
+    name = "cuda"
+
+    def __init__(self, gates: Gates) -> None:
+        self.gates: dict[str, GateValue] = resolve("cuda", gates)
+        self.device = Device()
+        self.device.use()
+        self._arena = Arena(self.device.allocate)
+        self._f16 = F16Products(self.device)
+        self._kept: list[Any] = []
+        self._weights = 0
+        self._cache_bytes = 0
+        self._capacity = 0
+        self._turns: dict[Rotary, DeviceArray] = {}
+        self._state = self._filled(np.zeros(1, np.int32), "i32")
+        self._overflow = self._filled(np.zeros(1, np.int32), "i32")
+        self._position = 0
+        self._mark = self._arena.mark()
+
+    def _filled(self, host: NDArray[Any], dtype: str) -> DeviceArray:
+        """A device copy of ``host`` that lives as long as the backend."""
+        memory = self.device.allocate(host.nbytes)
+        self._kept.append(memory)
+        self.device.upload(int(memory.data.ptr), host)
+        self.device.stream.synchronize()
+        return DeviceArray(int(memory.data.ptr), host.shape, dtype)
+
+    def matrix(self, tensor: Tensor) -> Matrix:
+        data = upload_matrix(self.device, tensor)
+        self._weights += data.nbytes
+        return Matrix(tensor, data)
+
+    def vector(self, tensor: Tensor) -> DeviceArray:
+        return self._filled(np.ascontiguousarray(tensor.dequantise(), np.float32), "f32")
+
+    def tokens(self, ids: NDArray[np.int32]) -> DeviceArray:
+        self.device.use()
+        self._arena.settle()
+        tokens = self._arena.take(ids.shape, "i32")
+        self.device.upload(tokens.pointer, np.ascontiguousarray(ids, np.int32))
+        return tokens
+
+    def embedding(self, table: Matrix, tokens: DeviceArray, scale: float) -> DeviceArray:
+        out = self._arena.take((tokens.shape[0], table.k), "f32")
+        launch.embedding(self.device, table.data.kind, table.data.pointer, tokens, out, scale)
+        self._mark = self._arena.mark()
+        return out
+
+    def linear(self, weight: Matrix, x: DeviceArray, bias: DeviceArray | None = None) -> DeviceArray:
+        data: DeviceMatrix = weight.data
+        out = self._arena.take((x.shape[0], weight.n), "f32" if data.wide else "f16")
+        self._product(data.kind, data.pointer, weight.n, x, out)
+        if bias is not None:
+            launch.add_bias(self.device, out, bias)
+        return out
+
+    def _product(self, kind: str, weights: int, n: int, x: DeviceArray, out: DeviceArray) -> None:
+        if x.shape[0] <= launch.FEW_ROWS:
+            launch.mmv(self.device, kind, weights, x, out)
+        else:
+            self._f16(kind, weights, n, x, out)
+
+    def rms_norm(self, x: DeviceArray, weight: DeviceArray, epsilon: float) -> DeviceArray:
+        out = self._arena.take(x.shape, "f16")
+        launch.rms_norm(self.device, x, weight, out, epsilon)
+        return out
+
+    def rope(self, x: DeviceArray, rotary: Rotary, position: int) -> DeviceArray:
+        turns = self._turns.get(rotary)
+        if turns is None:
+            angles = np.outer(np.arange(self._capacity), rotary.frequencies)
+            table = np.stack((np.cos(angles), np.sin(angles)), axis=-1) * rotary.magnitude
+            turns = self._turns[rotary] = self._filled(table.astype(np.float32), "f32")
+        self._at(position)
+        launch.rope(self.device, x, turns, self._state, rotary.interleaved)
+        return x
+
+    def _at(self, position: int) -> None:
+        """The device's position becomes ``position``."""
+        if position != self._position:
+            launch.set_position(self.device, self._state, position)
+            self._position = position
+
+    def kv_cache(self, layers: int, capacity: int, kv_heads: int, key_length: int, value_length: int) -> CudaKvCache:
+        sizes = [layers * capacity * kv_heads * width * 2 for width in (key_length, value_length)]
+        memory = self.device.allocate(sum(sizes))
+        self._capacity = max(self._capacity, capacity)
+        self._cache_bytes += sum(sizes)
+        pointer = int(memory.data.ptr)
+        return CudaKvCache(
+            capacity,
+            DeviceArray(pointer, (layers, capacity, kv_heads, key_length), "f16"),
+            DeviceArray(pointer + sizes[0], (layers, capacity, kv_heads, value_length), "f16"),
+            memory,
+        )
+
+    def kv_write(self, cache: KvCache, layer: int, k: DeviceArray, v: DeviceArray, position: int) -> None:
+        assert isinstance(cache, CudaKvCache)
+        self._at(position)
+        launch.kv_write(self.device, k, v, *cache.layer(layer), self._state)
+
+    def attention(
+        self,
+        q: DeviceArray,
+        cache: KvCache,
+        layer: int,
+        position: int,
+        scale: float,
+        window: int | None,
+        softcap: float | None,
+    ) -> DeviceArray:
+        assert isinstance(cache, CudaKvCache)
+        self._at(position)
+        keys, values = cache.layer(layer)
+        m, heads, width = q.shape
+        out = self._arena.take((m, heads * values.shape[2]), "f16")
+        if m <= launch.FEW_ROWS and width == values.shape[2]:
+            partial = self._arena.take((m, heads, launch.splits_for(position + m), width + 2), "f32")
+            launch.attention_few(self.device, q, keys, values, partial, out, self._state, scale, window, softcap)
+        else:
+            launch.attention(self.device, q, keys, values, out, self._state, scale, window, softcap)
+        return out
+
+    def add(self, x: DeviceArray, y: DeviceArray) -> DeviceArray:
+        launch.add_residual(self.device, x, y)
+        self._arena.release(self._mark)
+        return x
+
+    def gated(self, gate: DeviceArray, up: DeviceArray, activation: str) -> DeviceArray:
+        width = gate.shape[-1]
+        launch.gated(self.device, gate.reshape(-1, width), up.reshape(-1, width), activation, _DOWN_SCALE, self._overflow)
+        return DeviceArray(gate.pointer, gate.shape, "f16", 1.0 / _DOWN_SCALE)
+
+    def route(self, logits: DeviceArray, used: int) -> Routing:
+        """The one round trip of a mixture: which experts a token needs is decided on the host."""
+        scores = self.to_numpy(logits)
+        chosen = np.argsort(-scores, axis=-1, kind="stable")[:, :used]
+        weights = np.exp(np.take_along_axis(scores, chosen, -1) - np.take_along_axis(scores, chosen[:, :1], -1))
+        weights /= weights.sum(axis=-1, keepdims=True)
+        device_weights = self._arena.take(weights.shape, "f32")
+        self.device.upload(device_weights.pointer, np.ascontiguousarray(weights, np.float32))
+        return Routing(chosen, device_weights)
+
+    def expert_linear(self, weight: Matrix, x: DeviceArray, routing: Routing) -> DeviceArray:
+        data: DeviceMatrix = weight.data
+        experts, n, k = weight.tensor.shape
+        m, used = routing.experts.shape
+        out = self._arena.take((m * used, n), "f16")
+        per_token = len(x.shape) == 2
+        rows_in = x.reshape(-1, k)
+        for expert in np.unique(routing.experts):
+            token, slot = np.nonzero(routing.experts == expert)
+            slots = (token * used + slot).astype(np.int32)
+            before = self._arena.mark()
+            to = self._uploaded(slots)
+            source = self._uploaded(token.astype(np.int32)) if per_token else to
+            gathered = self._arena.take((len(slots), k), "f16")
+            launch.move_rows(self.device, "gather", rows_in, source, gathered)
+            gathered.scale = x.scale
+            product = self._arena.take((len(slots), n), "f16")
+            self._product(data.kind, data.pointer + int(expert) * (data.nbytes // experts), n, gathered, product)
+            launch.move_rows(self.device, "scatter", product, to, out)
+            self._arena.release(before)
+        return out.reshape(m, used, n)
+
+    def _uploaded(self, host: NDArray[np.int32]) -> DeviceArray:
+        array = self._arena.take(host.shape, "i32")
+        self.device.upload(array.pointer, np.ascontiguousarray(host))
+        return array
+
+    def combine(self, y: DeviceArray, routing: Routing) -> DeviceArray:
+        out = self._arena.take((y.shape[0], y.shape[2]), "f16")
+        launch.combine(self.device, y, routing.weights, out)
+        return out
+
+    def softcap(self, x: DeviceArray, cap: float) -> DeviceArray:
+        launch.soft_cap(self.device, x, cap)
+        return x
+
+    def last_rows(self, x: DeviceArray, count: int) -> DeviceArray:
+        return x.rows(x.shape[0] - count)
+
+    def to_numpy(self, x: DeviceArray) -> NDArray[np.float32]:
+        host = np.empty(x.shape, np.float32 if x.dtype == "f32" else np.float16)
+        overflow = np.zeros(1, np.int32)
+        self.device.download(host, x.pointer)
+        self.device.download(overflow, self._overflow.pointer)
+        self.synchronize()
+        if overflow[0]:
+            warnings.warn(
+                "gated activations passed f16's range even at a sixteenth and were clamped; "
+                "check the result against backend numpy",
+                RuntimeWarning,
+                stacklevel=2,
+            )
+            self.device.upload(self._overflow.pointer, np.zeros(1, np.int32))
+        return host.astype(np.float32, copy=False) * np.float32(x.scale)
+
+    def synchronize(self) -> None:
+        self.device.stream.synchronize()
+
+    def memory(self) -> dict[str, int]:
+        return {
+            "device weights": self._weights,
+            "kv cache": self._cache_bytes,
+            "activations": self._arena.nbytes,
+            "scratch f16": self._f16.nbytes,
+        }

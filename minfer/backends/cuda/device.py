@@ -1,0 +1,98 @@
+"""The GPU itself: CuPy where it is usable, and one clear line where it is not."""
+
+from __future__ import annotations
+
+import ctypes
+from typing import Any
+
+from ...kernels import KernelError
+from ...kernels.build import build, target_of
+from .driver import Kernel, Module, driver_version
+
+_TOOLKIT = (13, 0)
+"""CUDA of the compiler whose cubins are loaded; a driver of the same major version runs them."""
+
+
+def _cupy() -> Any:
+    try:
+        import cupy
+    except ImportError as error:
+        raise KernelError(
+            f"backend cuda needs CuPy ({error}); install it with: pip install 'minfer[cuda]', or use backend numpy"
+        ) from error
+    return cupy
+
+
+class Device:
+    """Device 0, one stream on it, and the kernels loaded so far."""
+
+    def __init__(self) -> None:
+        self.cupy = _cupy()
+        runtime = self.cupy.cuda.runtime
+        try:
+            count = runtime.getDeviceCount()
+        except runtime.CUDARuntimeError as error:
+            raise KernelError(f"no usable NVIDIA GPU ({error}); check nvidia-smi, or use backend numpy") from error
+        if count == 0:
+            raise KernelError("no NVIDIA GPU is visible; check nvidia-smi and CUDA_VISIBLE_DEVICES, or use backend numpy")
+        newest = driver_version()
+        if newest < _TOOLKIT:
+            raise KernelError(
+                f"the NVIDIA driver supports CUDA {newest[0]}.{newest[1]}, the kernels are compiled by CUDA "
+                f"{_TOOLKIT[0]}.{_TOOLKIT[1]}; "
+                "update the driver, or use backend numpy"
+            )
+        self.device = self.cupy.cuda.Device(0)
+        self.device.use()
+        properties = runtime.getDeviceProperties(0)
+        self.name = properties["name"].decode()
+        self.target = target_of(int(properties["major"]), int(properties["minor"]))
+        self.multiprocessors = int(properties["multiProcessorCount"])
+        runtime.free(0)  # makes the context that the driver interface needs
+        self.stream = self.cupy.cuda.Stream(non_blocking=True)
+        self.stream_handle = ctypes.c_void_p(self.stream.ptr)
+        self._modules: dict[str, Module] = {}
+        self._kernels: dict[tuple[str, int], Kernel] = {}
+
+    def use(self) -> None:
+        """Make the stream CuPy's and cuBLAS's current one in this thread."""
+        self.device.use()
+        self.stream.use()
+
+    def kernel(self, source: str, name: str, layout: str, threads: int, shared: int = 0) -> Kernel:
+        """Kernel ``minfer_<name>`` of ``kernels/<source>.cu``, compiled and loaded when first asked for."""
+        found = self._kernels.get((name, shared))
+        if found is None:
+            if source not in self._modules:
+                self._modules[source] = Module(source, build(source, self.target).path.read_bytes())
+            found = self._modules[source].kernel(f"minfer_{name}", layout, threads, shared)
+            self._kernels[name, shared] = found
+        return found
+
+    def allocate(self, nbytes: int) -> Any:
+        """``nbytes`` of device memory as a CuPy array of bytes. Raises KernelError where there is not enough."""
+        try:
+            return self.cupy.empty(max(nbytes, 1), self.cupy.uint8)
+        except self.cupy.cuda.memory.OutOfMemoryError as error:
+            free, total = self.cupy.cuda.runtime.memGetInfo()
+            raise KernelError(
+                f"GPU memory: {nbytes / 2**20:.0f} MiB asked for, {free / 2**20:.0f} of {total / 2**20:.0f} MiB free; "
+                "lower the ubatch or the context, close other programs on the GPU, or use backend numpy"
+            ) from error
+
+    def upload(self, pointer: int, host: Any) -> None:
+        """Copy a contiguous NumPy array to ``pointer``; the array may change afterwards."""
+        self.cupy.cuda.runtime.memcpyAsync(pointer, host.ctypes.data, host.nbytes, 1, self.stream.ptr)
+
+    def download(self, host: Any, pointer: int) -> None:
+        """Queue a copy of ``host.nbytes`` bytes from ``pointer`` into a NumPy array; synchronise before reading it."""
+        self.cupy.cuda.runtime.memcpyAsync(host.ctypes.data, pointer, host.nbytes, 2, self.stream.ptr)
+
+
+def usable() -> bool:
+    """Whether CuPy is installed and sees a GPU. Never raises."""
+    try:
+        cupy = _cupy()
+        return bool(cupy.cuda.runtime.getDeviceCount() > 0)
+    except (KernelError, RuntimeError):
+        return False
