@@ -9,11 +9,16 @@
 //
 // Variants tried
 //   plain   one warp a query and head, online softmax, any width up to 256: reads all keys per query; the check
+//   fa      FlashAttention-2 (arXiv:2307.08691) on mma.sync m16n8k16, K and V tiles double-buffered by cp.async:
+//           width 64 and 128: 128 queries a block, 32 a warp, so that one read of a K fragment serves two mma;
+//           width 256: 64 queries a block, 16 a warp, tiles of 32 keys, for want of registers
 //   decode  few queries: keys split over blocks, partial results combined by a second kernel
 #include "common.cuh"
 
-// Below every score, yet finite.
+// Below every score, yet finite: a row that has seen only masked keys keeps it, and exp2(MASKED - NEGATIVE) is still 0.
 constexpr float NEGATIVE = -1e30f;
+#define MASKED __int_as_float(0xff800000)
+constexpr float LOG2E = 1.4426950408889634f;
 
 DEVICE float capped(float score, float scale, float cap) {
     const float s = score * scale;
@@ -54,6 +59,197 @@ KERNEL(128) minfer_attention_plain(const f16* q, const f16* keys, const f16* val
     for (int i = 0; i < 8; i++)
         if (lane + 32 * i < width) out[((long long)token * heads + head) * width + lane + 32 * i] = f32_to_f16(sum[i] / total);
 }
+
+// ---- fa -------------------------------------------------------------------------------------------------------------
+
+// Address of 16-byte chunk `chunk` of row `row` in a tile whose rows hold `width` f16; xor keeps ldmatrix free of conflicts.
+template <int width>
+DEVICE u32 tile_address(u32 tile, int row, int chunk) {
+    return tile + row * (width * 2) + ((chunk ^ (row & 7)) << 4);
+}
+
+template <int width, int rows>
+DEVICE void load_tile(u32 tile, const f16* source, long long stride, int first, int count) {
+    // 128 threads take whole groups of eight rows (width 64: sixteen, 256: four), so a thread's chunk stays and rows advance.
+    constexpr int chunks = width / 8, step = 128 / chunks;
+    const int chunk = threadIdx.x % chunks;
+    int row = threadIdx.x / chunks;
+#pragma unroll 1
+    for (; row < rows; row += step) {
+        const bool inside = first + row < count;
+        copy_async_16(tile_address<width>(tile, row, chunk), source + (inside ? (first + row) * stride : 0) + chunk * 8, inside ? 16 : 0);
+    }
+}
+
+template <int width, int mtiles, int columns, bool soft_cap>
+DEVICE void attention_fa(const f16* q, const f16* keys, const f16* values, f16* out, const int* state, int nt, int heads,
+                         int kv_heads, int q_stride, int window, float scale, float cap) {
+    constexpr int rows = 64 * mtiles;
+    extern __shared__ __align__(128) u8 shared[];
+    const u32 tile_q = shared_address(shared);
+    const u32 tile_k = tile_q + rows * width * 2, tile_v = tile_k + 2 * columns * width * 2;
+    constexpr u32 stage = columns * width * 2;
+
+    const int warp = threadIdx.x >> 5, lane = threadIdx.x & 31;
+    const int head = blockIdx.y, kv = head / (heads / kv_heads);
+    const int first_row = ((int)gridDim.x - 1 - (int)blockIdx.x) * rows;  // the longest rows first
+    const int past = state[0];
+    const int last = min(first_row + rows, nt) - 1 + past;  // last position that any row of the block sees
+    const int seen = window > 0 ? max(0, past + first_row - window + 1) : 0;
+    const int begin = seen / columns, end = last / columns + 1;
+    const int positions = last + 1;
+    const long long kv_stride = (long long)kv_heads * width;
+    keys += kv * width;
+    values += kv * width;
+
+    load_tile<width, rows>(tile_q, q + head * width, q_stride, first_row, nt);
+    load_tile<width, columns>(tile_k, keys, kv_stride, begin * columns, positions);
+    load_tile<width, columns>(tile_v, values, kv_stride, begin * columns, positions);
+    copy_async_commit();
+
+    float acc[mtiles][width / 8][4];
+    float most[mtiles][2], total[mtiles][2];
+#pragma unroll
+    for (int mt = 0; mt < mtiles; mt++) {
+        most[mt][0] = most[mt][1] = NEGATIVE;
+        total[mt][0] = total[mt][1] = 0.0f;
+#pragma unroll
+        for (int n = 0; n < width / 8; n++)
+#pragma unroll
+            for (int e = 0; e < 4; e++) acc[mt][n][e] = 0.0f;
+    }
+    const int warp_row = warp * 16 * mtiles;
+    const float scale_log2 = scale * LOG2E;
+
+    for (int j = begin; j < end; j++) {
+        copy_async_wait<0>();
+        __syncthreads();
+        const u32 k_now = tile_k + ((j - begin) & 1) * stage, v_now = tile_v + ((j - begin) & 1) * stage;
+        if (j + 1 < end) {
+            const u32 other = ((j + 1 - begin) & 1) * stage;
+            load_tile<width, columns>(tile_k + other, keys, kv_stride, (j + 1) * columns, positions);
+            load_tile<width, columns>(tile_v + other, values, kv_stride, (j + 1) * columns, positions);
+            copy_async_commit();
+        }
+
+        float s[mtiles][columns / 8][4];
+#pragma unroll
+        for (int mt = 0; mt < mtiles; mt++)
+#pragma unroll
+            for (int n = 0; n < columns / 8; n++)
+#pragma unroll
+                for (int e = 0; e < 4; e++) s[mt][n][e] = 0.0f;
+#pragma unroll
+        for (int kk = 0; kk < width / 16; kk++) {
+            u32 a[mtiles][4];
+#pragma unroll
+            for (int mt = 0; mt < mtiles; mt++)
+                load_matrix_4(a[mt], tile_address<width>(tile_q, warp_row + mt * 16 + (lane & 15), 2 * kk + (lane >> 4)));
+#pragma unroll
+            for (int n = 0; n < columns / 16; n++) {
+                u32 b[4];
+                load_matrix_4(b, tile_address<width>(k_now, n * 16 + (lane & 7) + ((lane >> 4) << 3), 2 * kk + ((lane >> 3) & 1)));
+#pragma unroll
+                for (int mt = 0; mt < mtiles; mt++) {
+                    mma_f16(s[mt][2 * n], a[mt], b[0], b[1]);
+                    mma_f16(s[mt][2 * n + 1], a[mt], b[2], b[3]);
+                }
+            }
+        }
+
+        const bool edge = (j + 1) * columns - 1 > past + first_row || (window > 0 && j * columns <= last - window);
+#pragma unroll
+        for (int mt = 0; mt < mtiles; mt++) {
+#pragma unroll
+            for (int half = 0; half < 2; half++) {
+                const int position = past + first_row + warp_row + mt * 16 + half * 8 + (lane >> 2);
+                float above = most[mt][half];
+#pragma unroll
+                for (int n = 0; n < columns / 8; n++)
+#pragma unroll
+                    for (int e = 0; e < 2; e++) {
+                        float& score = s[mt][n][2 * half + e];
+                        score = soft_cap ? cap * tanhf(score * scale / cap) * LOG2E : score * scale_log2;
+                        if (edge) {
+                            const int key = j * columns + n * 8 + 2 * (lane & 3) + e;
+                            if (key > position || (window > 0 && key <= position - window)) score = MASKED;
+                        }
+                        above = fmaxf(above, score);
+                    }
+                above = fmaxf(above, __shfl_xor_sync(0xffffffffu, above, 1));
+                above = fmaxf(above, __shfl_xor_sync(0xffffffffu, above, 2));
+                const float keep = exp2f(most[mt][half] - above);
+                most[mt][half] = above;
+                float sum = 0.0f;
+#pragma unroll
+                for (int n = 0; n < columns / 8; n++)
+#pragma unroll
+                    for (int e = 0; e < 2; e++) {
+                        float& score = s[mt][n][2 * half + e];
+                        score = exp2f(score - above);
+                        sum += score;
+                    }
+                total[mt][half] = total[mt][half] * keep + sum;
+#pragma unroll
+                for (int n = 0; n < width / 8; n++) {
+                    acc[mt][n][2 * half] *= keep;
+                    acc[mt][n][2 * half + 1] *= keep;
+                }
+            }
+        }
+
+#pragma unroll
+        for (int kk = 0; kk < columns / 16; kk++) {
+            u32 a[mtiles][4];
+#pragma unroll
+            for (int mt = 0; mt < mtiles; mt++) {
+                a[mt][0] = pack_f16(s[mt][2 * kk][0], s[mt][2 * kk][1]);
+                a[mt][1] = pack_f16(s[mt][2 * kk][2], s[mt][2 * kk][3]);
+                a[mt][2] = pack_f16(s[mt][2 * kk + 1][0], s[mt][2 * kk + 1][1]);
+                a[mt][3] = pack_f16(s[mt][2 * kk + 1][2], s[mt][2 * kk + 1][3]);
+            }
+#pragma unroll
+            for (int n = 0; n < width / 16; n++) {
+                u32 b[4];
+                load_matrix_4_transposed(b, tile_address<width>(v_now, kk * 16 + (lane & 15), 2 * n + (lane >> 4)));
+#pragma unroll
+                for (int mt = 0; mt < mtiles; mt++) {
+                    mma_f16(acc[mt][2 * n], a[mt], b[0], b[1]);
+                    mma_f16(acc[mt][2 * n + 1], a[mt], b[2], b[3]);
+                }
+            }
+        }
+    }
+
+#pragma unroll
+    for (int mt = 0; mt < mtiles; mt++)
+#pragma unroll
+        for (int half = 0; half < 2; half++) {
+            float sum = total[mt][half];
+            sum += __shfl_xor_sync(0xffffffffu, sum, 1);
+            sum += __shfl_xor_sync(0xffffffffu, sum, 2);
+            const int row = first_row + warp_row + mt * 16 + half * 8 + (lane >> 2);
+            if (row >= nt) continue;
+            const float inverse = 1.0f / sum;
+            f16* to = out + ((long long)row * heads + head) * width + 2 * (lane & 3);
+#pragma unroll
+            for (int n = 0; n < width / 8; n++)
+                *(u32*)(to + n * 8) = pack_f16(acc[mt][n][2 * half] * inverse, acc[mt][n][2 * half + 1] * inverse);
+        }
+}
+
+#define FA(name, width, mtiles, columns, soft_cap)                                                                             \
+    KERNEL(128) minfer_attention_##name(const f16* q, const f16* keys, const f16* values, f16* out, const int* state, int nt,  \
+                                        int heads, int kv_heads, int, int q_stride, int window, float scale, float cap) {      \
+        attention_fa<width, mtiles, columns, soft_cap>(q, keys, values, out, state, nt, heads, kv_heads, q_stride, window,     \
+                                                       scale, cap);                                                            \
+    }
+FA(fa_64, 64, 2, 64, false)
+FA(fa_128, 128, 2, 32, false)
+FA(fa_256, 256, 1, 32, false)
+FA(fa_64_cap, 64, 2, 64, true)
+FA(fa_128_cap, 128, 1, 64, true)
+FA(fa_256_cap, 256, 1, 32, true)
 
 // ---- decode ---------------------------------------------------------------------------------------------------------
 

@@ -48,7 +48,9 @@ class Gate:
         return "a whole number" if isinstance(self.default, int) else "a word"
 
 
-GATES: tuple[Gate, ...] = ()
+GATES: tuple[Gate, ...] = (
+    Gate("fa", "cuda", True, "flash attention on the matrix units; 0: one warp a query, no tiles"),
+)
 
 
 def gates_of(backend: str, registry: Sequence[Gate] = GATES) -> dict[str, Gate]:

@@ -171,7 +171,8 @@ class CudaBackend:
             partial = self._arena.take((m, heads, launch.splits_for(position + m), width + 2), "f32")
             launch.attention_few(self.device, q, keys, values, partial, out, self._state, scale, window, softcap)
         else:
-            launch.attention(self.device, q, keys, values, out, self._state, scale, window, softcap)
+            flash = bool(self.gates["fa"])
+            launch.attention(self.device, q, keys, values, out, self._state, scale, window, softcap, flash)
         return out
 
     def add(self, x: DeviceArray, y: DeviceArray) -> DeviceArray:

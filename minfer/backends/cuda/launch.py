@@ -28,6 +28,15 @@ FEW_ROWS = 4
 """Up to so many tokens are multiplied by the matrix-vector kernel: it reads the weights once a token."""
 _SPAN = 256
 """Cache positions that one block of the decode attention takes."""
+_FA_TILES = {
+    ("64", False): (128, 64),
+    ("64", True): (128, 64),
+    ("128", False): (128, 32),
+    ("128", True): (64, 64),
+    ("256", False): (64, 32),
+    ("256", True): (64, 32),
+}
+"""Queries and keys of a tile, by head width and soft cap, as kernels/attention.cu instantiates them."""
 
 
 def expect(what: str, array: DeviceArray, dtypes: str, shape: tuple[int | None, ...], multiple: int = 1) -> None:
@@ -161,8 +170,9 @@ def attention(
     scale: float,
     window: int | None,
     softcap: float | None,
+    flash: bool,
 ) -> None:
-    """Causal attention of q [m, heads, width] into out [m, heads * width]."""
+    """Causal attention of q [m, heads, width] into out [m, heads * width]; ``flash`` where its widths allow."""
     m, heads, width = q.shape
     kv_heads = keys.shape[1]
     expect("queries", q, "f16", (m, heads, width), 8)
@@ -170,6 +180,7 @@ def attention(
     expect("cached values", values, "f16", (None, kv_heads, width))
     if width > 256:
         raise KernelError(f"attention: heads of {width} dimensions, expected up to 256; use backend numpy")
+    tiles = _FA_TILES.get((str(width), softcap is not None)) if flash else None
     arguments = (
         q.pointer,
         keys.pointer,
@@ -185,8 +196,15 @@ def attention(
         scale,
         softcap or 0.0,
     )
-    kernel = device.kernel("attention", "attention_plain", "PPPPPiiiiiiff", 128)
-    kernel(device.stream_handle, _blocks(m * heads, 4), *arguments)
+    if tiles is None:
+        device.kernel("attention", "attention_plain", "PPPPPiiiiiiff", 128)(
+            device.stream_handle, _blocks(m * heads, 4), *arguments
+        )
+        return
+    rows, columns = tiles
+    name = f"attention_fa_{width}" + ("_cap" if softcap is not None else "")
+    kernel = device.kernel("attention", name, "PPPPPiiiiiiff", 128, (rows + 4 * columns) * width * 2)
+    kernel(device.stream_handle, (-(-m // rows), heads, 1), *arguments)
 
 
 def attention_few(

@@ -58,3 +58,21 @@ def test_a_wrong_shape_type_or_alignment_names_the_tensor(call, named):
 
 def test_the_decode_attention_splits_a_long_cache_in_powers_of_two():
     assert [launch.splits_for(end) for end in (1, 256, 257, 512, 513, 4096)] == [1, 1, 2, 2, 4, 16]
+
+
+def attention(device, width, softcap=None, flash=True, m=300):
+    cache = f16(512, 2, width)
+    launch.attention(device, f16(m, 8, width), cache, cache, f16(m, 8 * width), STATE, 0.1, None, softcap, flash)
+    return device.launches[-1]
+
+
+def test_flash_attention_takes_the_widths_it_has_tiles_for():
+    device = Recorder()
+    assert attention(device, 128) == ("attention_fa_128", (3, 8, 1), 128, (128 + 4 * 32) * 256)
+    assert attention(device, 128, softcap=30.0)[0:2] == ("attention_fa_128_cap", (5, 8, 1))
+    assert attention(device, 80)[0] == attention(device, 128, flash=False)[0] == "attention_plain"
+
+
+def test_heads_too_wide_for_any_kernel_are_refused():
+    with pytest.raises(KernelError, match="heads of 512 dimensions, expected up to 256"):
+        attention(Recorder(), 512)
