@@ -126,6 +126,53 @@ class KernelSum:
     total_ns: int
 
 
+@dataclass(frozen=True, slots=True)
+class KernelProfile:
+    """One kernel launch under Nsight Compute: replayed alone, so it has a cost and no place on a timeline."""
+
+    name: str
+    kernel_id: int
+    device: int | None = None
+    duration_ns: int | None = None
+    bytes_read: int | None = None
+    """From device memory."""
+    bytes_written: int | None = None
+    grid: tuple[int, int, int] | None = None
+    block: tuple[int, int, int] | None = None
+    percent_of_peak: dict[str, float] = field(default_factory=dict)
+    """Metrics given in %, by ncu's name of them."""
+
+    @property
+    def bytes_per_second(self) -> float | None:
+        """Device memory traffic over duration; None where either is unknown."""
+        if self.duration_ns is None or self.bytes_read is None or self.bytes_written is None:
+            return None
+        return (self.bytes_read + self.bytes_written) / self.duration_ns * 1e9
+
+
+@dataclass(frozen=True, slots=True)
+class BenchResult:
+    """One row of llama-bench: a measured speed without a timeline."""
+
+    nt: int
+    """Prompt tokens; 0 for a pure generation test."""
+    generated: int
+    depth: int | None
+    ubatch: int | None
+    """None where the report does not say: llama-bench's Markdown leaves out what has its default."""
+    tokens_per_second: float
+    mean_ns: int | None = None
+    stddev_ns: int | None = None
+    samples_ns: tuple[int, ...] = ()
+    batch: int | None = None
+    model: str | None = None
+    backend: str | None = None
+    gpu: str | None = None
+    commit: str | None = None
+    test_time: str | None = None
+    flash_attention: bool | None = None
+
+
 @dataclass(frozen=True)
 class Trace:
     """Everything read from one file or taken in one capture."""
@@ -141,6 +188,8 @@ class Trace:
     copy_kinds: tuple[str, ...] = ()
     operations: tuple[OperationLabel, ...] = ()
     sums: tuple[KernelSum, ...] = ()
+    profiles: tuple[KernelProfile, ...] = ()
+    bench_results: tuple[BenchResult, ...] = ()
     window_ns: tuple[int, int] | None = None
     """Start and end of the measured wall on the trace's clock where the source knows it; None: the span of a device's
     launches and copies."""
