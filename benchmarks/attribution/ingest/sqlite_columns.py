@@ -1,0 +1,75 @@
+"""Integer columns out of an SQLite file, fast: they leave SQLite as text, which both sides write and read in C.
+
+A million rows of 15 columns take about 1.5 s this way, 3 s as Python tuples, and 1.2 s through an Arrow driver, which
+would be one more dependency for every user.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import sqlite3
+import struct
+import warnings
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from ..events import Int64, TraceError
+
+ABSENT = -1
+"""Stands for NULL in identifiers, none of which is negative."""
+BLOCK_ROWS = 250_000
+
+
+@dataclass(frozen=True)
+class Database:
+    connection: sqlite3.Connection
+    path: Path
+    tables: dict[str, tuple[str, ...]]
+    """Columns by table."""
+
+    def has(self, table: str, *columns: str) -> bool:
+        return table in self.tables and all(column in self.tables[table] for column in columns)
+
+    def first(self, table: str, candidates: tuple[str, ...]) -> str | None:
+        return next((name for name in candidates if name in self.tables.get(table, ())), None)
+
+    def read(self, table: str, expressions: list[str], where: str = "1") -> list[Int64]:
+        """Integer columns of the rows, NULL as ABSENT. Raises TraceError where a value is no integer."""
+        low, high = self.connection.execute(f'SELECT min(rowid), max(rowid) FROM "{table}"').fetchone()
+        parts: list[list[Int64]] = [[] for _ in expressions]
+        if low is not None:
+            concatenated = ", ".join(f"group_concat(ifnull({text}, {ABSENT}))" for text in expressions)
+            query = f'SELECT count(*), {concatenated} FROM "{table}" WHERE rowid BETWEEN ? AND ? AND ({where})'
+            for block in range(low, high + 1, BLOCK_ROWS):
+                count, *texts = self.connection.execute(query, (block, block + BLOCK_ROWS - 1)).fetchone()
+                for part, text, expression in zip(parts, texts, expressions, strict=True):
+                    part.append(_integers(text or "", count, f"{self.path}: {table}.{expression}"))
+        return [np.concatenate(part) if part else np.zeros(0, dtype=np.int64) for part in parts]
+
+
+def _integers(text: str, count: int, where: str) -> Int64:
+    values = np.zeros(0, dtype=np.int64)
+    with warnings.catch_warnings():
+        # NumPy warns and returns what it read so far where a field is no integer; here that is an error.
+        warnings.simplefilter("error", DeprecationWarning)
+        with contextlib.suppress(ValueError, DeprecationWarning):
+            values = np.fromstring(text, dtype=np.int64, sep=",") if text else values
+    if len(values) != count:
+        raise TraceError(f"{where}: holds something that is not an integer; export it again with nsys export")
+    return values
+
+
+def check_complete(path: Path) -> None:
+    """SQLite opens a cut file and fails only where a page is missing; its header says how long it must be."""
+    size = path.stat().st_size
+    with path.open("rb") as file:
+        header = file.read(100)
+    if len(header) < 100:
+        raise TraceError(f"{path}: {size} bytes of an SQLite header; the file is cut, copy it again")
+    (page,) = struct.unpack(">H", header[16:18])
+    (pages,) = struct.unpack(">I", header[28:32])
+    expected = (65536 if page == 1 else page) * pages
+    if size < expected:
+        raise TraceError(f"{path}: {size:,} of {expected:,} bytes; the file is cut, copy it again")
