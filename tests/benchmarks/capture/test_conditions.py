@@ -86,6 +86,7 @@ def test_clock_drift_compares_what_was_seen_during_the_arms():
     assert clock_drift(base, slow, Limits()) == "clock drift: sm at 1980 MHz, then 1700 MHz"
     assert clock_drift(base, base, Limits()) is None
     assert clock_drift([base[0], base[2]], [slow[0], slow[2]], Limits()) is None
+    assert clock_drift([seen(clock_mhz={"cpu": 800.0})], [seen(clock_mhz={"cpu": 3000.0})], Limits()) is None
 
 
 class FakeError(Exception):
