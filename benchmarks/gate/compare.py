@@ -1,0 +1,119 @@
+"""Measures two commits against each other: checkouts, a trial of both arms, then pairs until settled."""
+
+from __future__ import annotations
+
+import dataclasses
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from ..attribution.statistics import paired, sequential
+from ..attribution.statistics.paired import Finding, PairedSeries, Rule
+from ..capture.conditions import Limits, Probe
+from . import sampling
+from .exits import BenchmarkFailedError, NothingMeasuredError
+from .protocol import Request, Status
+from .replicate import ARMS, Pair, run_arm, run_pair
+from .repository import Repository, Revision
+from .state import State
+from .worktrees import checked_out
+
+PREFILL = "benchmarks.gate.workloads:prefill"
+Progress = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Everything that a comparison is told, besides the two commits."""
+
+    workload: str = PREFILL
+    samples: int = 3
+    warmups: int = 1
+    model: str | None = None
+    nt: tuple[int, ...] = ()
+    parameters: dict[str, str] = field(default_factory=dict)
+    inject: dict[str, float] = field(default_factory=dict)
+    patterns: tuple[str, ...] = ()
+    rule: Rule = field(default_factory=Rule)
+    budget: float = 900.0
+    """Seconds; what the trial takes is not counted."""
+    timeout: float = 600.0
+    """Seconds that one process may take."""
+    most_pairs: int | None = None
+    resume: bool = False
+    limits: Limits = field(default_factory=Limits)
+
+    def request(self) -> Request:
+        """What a process is told; ``run_pair`` fills in the arm and its checkout."""
+        return Request(
+            workload=self.workload, checkout="", arm="", replicate=-1, samples=self.samples, warmups=self.warmups,
+            model=self.model, nt=self.nt, inject=self.inject, parameters=self.parameters,
+        )  # fmt: skip
+
+    def question(self, base: str, head: str) -> dict[str, Any]:
+        """What decides whether saved pairs answer the same question. Metrics and rule may change on --resume."""
+        request = dataclasses.asdict(self.request())
+        return {"base": base, "head": head, **{name: request[name] for name in request if name not in ("checkout", "arm")}}
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """What was measured and what follows from it."""
+
+    pairs: tuple[Pair, ...]
+    series: tuple[PairedSeries, ...]
+    findings: tuple[Finding, ...]
+    settled: bool
+    seconds: float
+    """Of this run; resumed pairs were paid for earlier."""
+
+    @property
+    def used(self) -> list[Pair]:
+        return sampling.accepted(self.pairs)
+
+
+def compare(repository: Repository, base: Revision, head: Revision, settings: Settings, progress: Progress) -> Comparison:
+    """Raises BenchmarkFailedError, NothingMeasuredError or MachineUnfitError, each with the one line for the user."""
+    started = time.monotonic()
+    state = State(repository.state_folder, settings.question(base.commit, head.commit))
+    pairs = state.load() if settings.resume else []
+    if pairs:
+        progress(f"resumed {len(pairs)} pairs")
+    probe = Probe(settings.limits)
+    with checked_out(repository, {"base": base.commit, "head": head.commit}) as checkouts:
+        request = settings.request()
+        for arm, revision in zip(ARMS, (base, head), strict=True):
+            progress(f"trying {arm} {revision.short} ({revision.subject})")
+            _try(dataclasses.replace(request, arm=arm, checkout=str(checkouts[arm]), samples=1), revision, settings, probe)
+
+        def measure(first: str) -> Pair:
+            numbered = dataclasses.replace(request, replicate=len(pairs))
+            return run_pair(numbered, checkouts, first, probe, settings.timeout)
+
+        sampling.collect(
+            pairs, measure, settings.rule, settings.patterns, settings.budget, state.save, progress, settings.most_pairs
+        )
+    series = sampling.series_of(pairs, settings.patterns)
+    if not series:
+        raise NothingMeasuredError(f"no pair was measured within {settings.budget:.0f} s; raise --budget")
+    findings = paired.judge(series, settings.rule)
+    used = len(series[0].base)
+    settled = used in sequential.looks_up_to(used) and sampling.settled(series, settings.rule)
+    return Comparison(tuple(pairs), tuple(series), findings, settled, time.monotonic() - started)
+
+
+def _try(request: Request, revision: Revision, settings: Settings, probe: Probe) -> None:
+    """Fail early and clearly; also fills the caches of compiled code that the first process of a checkout would pay for."""
+    report = run_arm(request, probe, settings.timeout).report
+    where = f"{request.arm} {revision.short} ({revision.name})"
+    if report.status is Status.LACKS_API and request.arm == "base":
+        raise NothingMeasuredError(
+            f"{where} does not offer what {request.workload} measures ({report.detail}); choose a later --base"
+        )
+    if report.status is Status.LACKS_API:
+        raise BenchmarkFailedError(
+            f"{where} no longer offers what {request.workload} measures ({report.detail}); restore it or change the workload"
+        )
+    if not report.metrics:
+        raise NothingMeasuredError(f"{where}: {request.workload} returned no metric; expected {{name: seconds}}")
