@@ -1,0 +1,90 @@
+"""``python -m benchmarks gate``: is head slower than base? Exit codes: docs/gate.md."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from pathlib import Path
+
+from ..attribution.errors import UserFacingError
+from ..gate import report_json, report_junit, report_markdown, report_text
+from ..gate.compare import Comparison, compare
+from ..gate.exits import Exit, NothingMeasuredError
+from ..gate.files import disk_errors, write_whole
+from ..gate.options import add_deciding, add_measuring, settings_from, terminated_as_interrupt
+from ..gate.repository import Repository
+from ..gate.verdict import Result, conclude
+
+SUMMARY = "the CI gate: measure two commits next to each other and say whether head is slower"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument
+    add("--base", required=True, metavar="REV", help="the commit to compare with")
+    add("--head", metavar="REV", help="the commit to judge (default: HEAD, if nothing is uncommitted)")
+    add_deciding(parser)
+    add_measuring(parser)
+    add("--resume", action="store_true", help="go on from the pairs of the last run with the same commits and settings")
+    add("--allow-undecided", action="store_true", help="exit 0 where the pairs cannot tell; the report says so")
+    add("--json", type=Path, metavar="FILE", help="write the verdict and every pair as JSON")
+    add("--junit", type=Path, metavar="FILE", help="write JUnit XML, one test case a metric")
+    add("--markdown", type=Path, metavar="FILE", help="write a pull request comment")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Reports are written whatever the outcome, also where there is no verdict."""
+    with terminated_as_interrupt():
+        try:
+            result, comparison = _judge(args)
+        except UserFacingError as error:
+            code = Exit(error.exit_code)
+            text = str(error)
+            _write(args, report_markdown.render_error(code, text), report_junit.render_error(code, text),
+                   report_json.render_error(code, text))  # fmt: skip
+            raise
+        print(report_text.render(result))
+        json = report_json.render(result, comparison.series)
+        _write(args, report_markdown.render(result), report_junit.render(result), json)
+        return int(result.exit)
+
+
+def _judge(args: argparse.Namespace) -> tuple[Result, Comparison]:
+    settings = settings_from(args)
+    repository = Repository(args.repository)
+    base, head = repository.revision(args.base), repository.revision(args.head or "HEAD")
+    warnings = _dirty(repository, args.head)
+    if base.commit == head.commit:
+        raise NothingMeasuredError(f"base and head are the same commit {base.short} ({args.base}); name two commits")
+    comparison = compare(repository, base, head, settings, _progress)
+    between = int(repository.git("rev-list", "--count", f"{base.commit}..{head.commit}"))
+    accepted = repository.accepted(base.commit, head.commit)
+    return conclude(base, head, comparison, settings, accepted, between, args.allow_undecided, warnings), comparison
+
+
+def _dirty(repository: Repository, head: str | None) -> list[str]:
+    """Someone who edits and then runs the gate must not be told that the old commit is fast."""
+    changed = repository.uncommitted()
+    if not changed:
+        return []
+    names = ", ".join(changed[:3]) + (f" and {len(changed) - 3} more" if len(changed) > 3 else "")
+    if head is None:
+        raise UserFacingError(
+            f"{repository.root} has uncommitted changes ({names}) and the CI gate measures commits: "
+            "commit or stash them, or say --head HEAD to measure without them"
+        )
+    return [f"uncommitted changes are not measured: {names}"]
+
+
+def _progress(line: str) -> None:
+    print(f"gate: {line}", file=sys.stderr, flush=True)
+
+
+def _write(args: argparse.Namespace, markdown: str, junit: str, json: str) -> None:
+    for path, text in ((args.markdown, markdown), (args.junit, junit), (args.json, json)):
+        if path is not None:
+            write_whole(path, text, "writing the report")
+    summary = os.environ.get("GITHUB_STEP_SUMMARY")
+    if summary:
+        with disk_errors("writing the step summary", Path(summary)), Path(summary).open("a", encoding="utf-8") as file:
+            file.write(markdown)

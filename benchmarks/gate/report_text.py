@@ -1,0 +1,87 @@
+"""The verdict for a terminal."""
+
+from __future__ import annotations
+
+from ..attribution.statistics.paired import Finding, Verdict
+from .exits import MEANING
+from .verdict import Ledger, Result
+
+
+def render(result: Result) -> str:
+    """Several lines, no colour codes: the words carry the meaning."""
+    lines = [
+        f"CI gate: {result.exit.name.replace('_', ' ')}: {result.headline}",
+        f"  base {result.base.short} {result.base.subject}",
+        f"  head {result.head.short} {result.head.subject}",
+        f"  {result.pairs} pairs in {result.seconds:.0f} s"
+        + (f", {len(result.quarantined)} more quarantined: {result.quarantined[-1]}" if result.quarantined else ""),
+        "",
+        *_table(result),
+    ]
+    for ledger in result.ledgers:
+        lines += ["", *ledger_lines(ledger)]
+    for one in result.accepted:
+        lines += ["", f"accepted by {one.commit[:10]}: {one.reason}"]
+    if result.undecided and result.undecided_allowed:
+        lines += ["", "undecided, and let pass by --allow-undecided: " + ", ".join(f.name for f in result.undecided)]
+    lines += ["", f"again: {result.reproduce}", *(f"next:  {step}" for step in result.next_steps)]
+    lines += [f"note:  {warning}" for warning in result.warnings]
+    lines.append(f"exit {int(result.exit)}: {MEANING[result.exit]}")
+    return "\n".join(lines)
+
+
+def verdict_word(finding: Finding) -> str:
+    """UNDECIDED is said with what is known: that a metric is not slower is enough to pass."""
+    if finding.verdict is Verdict.UNDECIDED and finding.not_slower:
+        return "UNDECIDED (same or faster)"
+    return str(finding.verdict)
+
+
+def seconds(value: float) -> str:
+    """A duration in the unit that fits it."""
+    for unit, size in (("s", 1.0), ("ms", 1e-3), ("us", 1e-6)):
+        if abs(value) >= size:
+            return f"{value / size:.4g} {unit}"
+    return f"{value / 1e-9:.4g} ns"
+
+
+def percent(value: float | None) -> str:
+    """A ratio as a signed percentage; a dash where it is not known."""
+    return "-" if value is None else f"{value:+.2%}"
+
+
+def interval(finding: Finding) -> str:
+    """Simultaneous over metrics and looks."""
+    return f"{percent(finding.low)} .. {percent(finding.high)}"
+
+
+def ledger_lines(ledger: Ledger) -> list[str]:
+    """Won, tax, net."""
+    lines = [f"ledger of {ledger.group}: {seconds(ledger.base_seconds)} -> {seconds(ledger.head_seconds)}"]
+    for title, moves in (("won", ledger.won), ("tax", ledger.tax)):
+        names = ", ".join(f"{move.name} {signed(move.seconds)}" for move in moves) or "nothing proved"
+        lines.append(f"  {title:<4} {signed(sum(move.seconds for move in moves)):>12}   {names}")
+    lines.append(f"  rest {signed(ledger.rest_seconds):>12}   noise, gaps and what is still undecided")
+    lines.append(f"  net  {signed(ledger.net_seconds):>12}   above zero: head is slower")
+    return lines
+
+
+def signed(value: float) -> str:
+    return "0" if value == 0 else ("+" if value > 0 else "") + seconds(value)
+
+
+def _table(result: Result) -> list[str]:
+    header = ("metric", "base", "head", "change", "interval", "margin", "detectable", "verdict")
+    rows = [
+        (
+            f.name, seconds(f.base_seconds), seconds(f.head_seconds), percent(f.change) + (" of wall" if f.of_wall else ""),
+            interval(f), f"{f.margin:.2%}", percent(f.detectable), verdict_word(f),
+        )
+        for f in result.findings
+    ]  # fmt: skip
+    widths = [max(len(row[column]) for row in (header, *rows)) for column in range(len(header))]
+    return [
+        "  ".join(text.ljust(width) if column in (0, len(header) - 1) else text.rjust(width)
+                  for column, (text, width) in enumerate(zip(row, widths, strict=True))).rstrip()
+        for row in (header, *rows)
+    ]  # fmt: skip
