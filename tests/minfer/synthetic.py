@@ -28,6 +28,8 @@ class Tiny:
     type: str = "F32"
     experts: int = 0
     experts_used: int = 0
+    rope_factors: bool = False
+    """Whether the file has Llama 3's factor per rotary frequency."""
     seed: int = 0
     extra: dict[str, object] = field(default_factory=dict)
     """Further metadata, keys without the architecture's prefix."""
@@ -53,6 +55,8 @@ def weights_of(tiny: Tiny) -> dict[str, np.ndarray]:
     out = {"token_embd.weight": matrix(tiny.vocabulary, e) * 4, "output_norm.weight": vector(e, 1)}
     if not tiny.tied:
         out["output.weight"] = matrix(tiny.vocabulary, e)
+    if tiny.rope_factors:
+        out["rope_freqs.weight"] = np.linspace(1, 8, tiny.key_length // 2, dtype=np.float32)
     for layer in range(tiny.layers):
         blk = f"blk.{layer}."
         out[blk + "attn_norm.weight"] = vector(e, 1)

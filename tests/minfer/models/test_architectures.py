@@ -14,8 +14,22 @@ CASES = {
     "llama-tied-partial-rotary": Tiny("llama", tied=True, extra={"rope.dimension_count": 8}),
     "llama-value-length": Tiny("llama", value_length=24),
     "qwen2": Tiny("qwen2", biased=True, tied=True),
+    "qwen3": Tiny("qwen3", key_length=24, value_length=24, tied=True),
+    "qwen3moe": Tiny("qwen3moe", experts=8, experts_used=3, feed_forward=32),
     "gemma3": Tiny("gemma3", layers=7, tied=True, extra={"attention.sliding_window": 5, "rope.freq_base": 1e6}),
     "gemma3-softcaps": Tiny("gemma3", extra={"attn_logit_softcapping": 2.0, "final_logit_softcapping": 3.0}),
+}
+YARN = {
+    "rope.scaling.type": "yarn", "rope.scaling.factor": 4.0, "rope.scaling.original_context_length": 64,
+    "rope.freq_base": 500.0,
+}  # fmt: skip
+LINEAR = {"rope.scaling.type": "linear", "rope.scaling.factor": 8.0}
+CASES |= {
+    "llama-linear": Tiny("llama", extra=LINEAR),
+    "llama-llama3": Tiny("llama", rope_factors=True),
+    "llama-yarn": Tiny("llama", extra=YARN),
+    "qwen2-yarn": Tiny("qwen2", biased=True, extra=YARN),
+    "gemma3-linear": Tiny("gemma3", layers=6, extra={"attention.sliding_window": 4, **LINEAR}),
 }
 TOKENS = [3, 1, 4, 1, 5, 9, 2, 6, 5, 3, 5, 8, 9, 7, 9, 3, 2, 3]
 
@@ -85,8 +99,10 @@ def test_macs_are_counted_from_shapes(case):
     operations = minfer.load(path, backend="numpy").operations(nt)
     e, f = tiny.embedding, tiny.feed_forward
     attention = e * (tiny.heads + tiny.kv_heads) * (tiny.key_length + tiny.value_length)
-    linear = tiny.layers * nt * attention + ((tiny.layers - 1) * nt + 1) * 3 * e * f
+    fed = (tiny.layers - 1) * nt + 1
+    linear = tiny.layers * nt * attention + fed * 3 * e * f * (tiny.experts_used or 1)
     assert sum(o.macs for o in operations if o.kernel_class == "f32 GEMM") == linear
+    assert sum(o.macs for o in operations if o.kernel_class == "router") == fed * e * tiny.experts
     assert [o.macs for o in operations if o.kernel_class == "logits"] == [tiny.vocabulary * e]
     window = tiny.extra.get("attention.sliding_window", nt)
     pairs = sum(
