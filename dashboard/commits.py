@@ -25,35 +25,39 @@ class Commit:
         return self.hash[:8]
 
 
-def read_commits(results: Path) -> tuple[dict[str, Commit], list[str]]:
-    """Every commit that git or the commits file knows, by hash, and what was wrong with the file, one sentence each."""
-    known, problems = _from_file(results / COMMITS_FILE)
-    return known | _from_git(results), problems
+def read_commits(results: Path) -> tuple[dict[str, Commit], tuple[str, ...]]:
+    """Every commit that git or the commits file knows, by hash, and what was wrong with the file, one sentence each.
+
+    The same dictionary comes back as long as neither has changed.
+    """
+    path = results / COMMITS_FILE
+    try:
+        stat = path.stat()
+        stamp = (stat.st_mtime_ns, stat.st_size)
+    except OSError:
+        stamp = (0, 0)
+    folder = next((parent for parent in (results, *results.parents) if parent.is_dir()), results)
+    try:
+        head, top = _git(folder, "rev-parse", "HEAD", "--show-toplevel").split("\n")[:2]
+    except (OSError, subprocess.SubprocessError, ValueError):
+        head, top = "", ""  # no git, or no repository: the commits file and the results themselves must do
+    return _all_commits(path, stamp, top, head)
 
 
-def _from_file(path: Path) -> tuple[dict[str, Commit], list[str]]:
+@lru_cache(maxsize=4)
+def _all_commits(path: Path, stamp: tuple[int, int], top: str, head: str) -> tuple[dict[str, Commit], tuple[str, ...]]:
     known: dict[str, Commit] = {}
     problems: list[str] = []
-    if not path.is_file():
-        return known, problems
-    for number, line in enumerate(path.read_text(encoding="utf-8", errors="replace").splitlines(), 1):
+    lines = path.read_text(encoding="utf-8", errors="replace").splitlines() if stamp[0] else []
+    for number, line in enumerate(lines, 1):
         try:
             item = json.loads(line)
             commit = Commit(str(item["commit"]), str(item["time"]), str(item["subject"]), str(item.get("body", "")))
         except (ValueError, KeyError, TypeError, AttributeError):
-            problems.append(f"{path.name}:{number}: not a commit; remove the line")
+            problems.append(f"line {number} is not a commit; remove the line")
             continue
         known[commit.hash] = commit
-    return known, problems
-
-
-def _from_git(results: Path) -> dict[str, Commit]:
-    folder = next((parent for parent in (results, *results.parents) if parent.is_dir()), results)
-    try:
-        head = _git(folder, "rev-parse", "HEAD", "--show-toplevel").split()
-        return _log(head[1], head[0])
-    except (OSError, subprocess.CalledProcessError, IndexError):
-        return {}  # no git, or no repository: the commits file and the results themselves must do
+    return (known | _log(top, head) if head else known), tuple(problems)
 
 
 @lru_cache(maxsize=4)

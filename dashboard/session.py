@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -10,7 +9,7 @@ import pandas as pd
 import streamlit as st
 
 from .configuration import Settings, settings
-from .data import Results, read_results
+from .data import Reader, Results
 from .text import for_markdown
 
 ENGINE = "minfer"
@@ -29,15 +28,9 @@ class Selection:
     parts: pd.DataFrame
 
 
-@st.cache_resource(max_entries=2, show_spinner="Reading the results")
-def _read(folder: str, fingerprint: tuple[int, int]) -> Results:
-    del fingerprint
-    return read_results(Path(folder))
-
-
-def _fingerprint(folder: Path) -> tuple[int, int]:
-    files = [path.stat() for path in folder.glob("*/records/*.jsonl")] if folder.is_dir() else []
-    return len(files), max((item.st_mtime_ns for item in files), default=0)
+@st.cache_resource(max_entries=4, show_spinner=False)
+def _reader(folder: str) -> Reader:
+    return Reader(Path(folder))
 
 
 # Streamlit leaves a hand's breadth above the title; headings are sized for a tool, not for a poster.
@@ -55,11 +48,17 @@ _CSS = """<style>
 def begin() -> None:
     """Called once a run, before the screen: settings and results are then at hand through ``results()``."""
     st.html(_CSS)
-    state = st.session_state
-    state["_settings"] = settings()
-    started = time.perf_counter()
-    state["_results"] = _read(str(state["_settings"].results), _fingerprint(state["_settings"].results))
-    state["_read_seconds"] = time.perf_counter() - started
+    found = settings()
+    reader = _reader(str(found.results))
+    place = st.empty()
+
+    def progress(done: int, total: int) -> None:
+        if total > 200:
+            place.progress(done / total, f"Reading the results: {done:,} of {total:,} files (only once)")
+
+    st.session_state["_settings"] = found
+    st.session_state["_results"] = reader.current(progress)
+    place.empty()
 
 
 def current_settings() -> Settings:
@@ -91,8 +90,8 @@ def selection() -> Selection:
             "Chart image", ["png", "svg"], default="png", required=True, key="image", bind="query-params"
         )
     rows = rows[rows["nt"] == nt]
-    parts = found.parts
-    parts = parts[(parts["machine"] == machine) & (parts["nt"] == nt) & parts["window"].isin(rows["window"])]
+    parts = _reader(str(found.folder)).ask(lambda now: now.parts(str(machine), int(nt or 0)))
+    parts = parts[parts["window"].isin(rows["window"])]
     return Selection(str(machine), str(digest), int(nt or 0), str(image_format), rows, parts)
 
 

@@ -16,12 +16,12 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from tools import small_history
+from tools import big_history, small_history
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("kind", choices=("small",))
+    parser.add_argument("kind", choices=("small", "big"))
     parser.add_argument("folder", type=Path)
     parser.add_argument("--commits", type=int)
     parser.add_argument(
@@ -32,7 +32,10 @@ def main() -> int:
     if arguments.folder.exists() and any(arguments.folder.iterdir()):
         print(f"make_history: {arguments.folder} is not empty; name a new folder", file=sys.stderr)
         return 2
-    small_history.write(arguments.folder, commits=arguments.commits or 48, seed=arguments.seed)
+    if arguments.kind == "small":
+        small_history.write(arguments.folder, commits=arguments.commits or 48, seed=arguments.seed)
+    else:
+        big_history.write(arguments.folder, arguments.commits or 10_000, arguments.series, arguments.seed)
     return 0
 
 
