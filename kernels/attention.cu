@@ -1,8 +1,8 @@
 // attention: softmax(q k^T * scale + mask) v with causal mask, grouped heads, optional sliding window and soft cap.
 //
 // q         f16 [nt, heads, width], `q_stride` elements between tokens
-// keys      f16 [positions, kv_heads, width]; values f16 [positions, kv_heads, width]
-// out       f16 [nt, heads * width]
+// keys      f16 [positions, kv_heads, width]; values f16 [positions, kv_heads, v_width]
+// out       f16 [nt, heads * v_width]
 // state     int32: state[0] is the position of the first token; token t sees positions up to state[0] + t
 // window    a token sees itself and the window - 1 positions before it; 0: all
 // cap       scores become cap * tanh(score / cap); 0: none
@@ -28,7 +28,7 @@ DEVICE float capped(float score, float scale, float cap) {
 // ---- plain ----------------------------------------------------------------------------------------------------------
 
 KERNEL(128) minfer_attention_plain(const f16* q, const f16* keys, const f16* values, f16* out, const int* state, int nt, int heads,
-                                   int kv_heads, int width, int q_stride, int window, float scale, float cap) {
+                                   int kv_heads, int width, int v_width, int q_stride, int window, float scale, float cap) {
     const int warp = blockIdx.x * 4 + (threadIdx.x >> 5), lane = threadIdx.x & 31;
     if (warp >= nt * heads) return;
     const int token = warp / heads, head = warp % heads, kv = head / (heads / kv_heads);
@@ -42,7 +42,7 @@ KERNEL(128) minfer_attention_plain(const f16* q, const f16* keys, const f16* val
     }
     float most = NEGATIVE, total = 0.0f;
     for (int p = first; p <= position; p++) {
-        const long long at = ((long long)p * kv_heads + kv) * width;
+        const long long row = (long long)p * kv_heads + kv, at = row * width, v_at = row * v_width;
         float dot = 0.0f;
 #pragma unroll
         for (int i = 0; i < 8; i++)
@@ -53,11 +53,11 @@ KERNEL(128) minfer_attention_plain(const f16* q, const f16* keys, const f16* val
         most = above;
 #pragma unroll
         for (int i = 0; i < 8; i++)
-            if (lane + 32 * i < width) sum[i] = sum[i] * keep + weight * f16_to_f32(values[at + lane + 32 * i]);
+            if (lane + 32 * i < v_width) sum[i] = sum[i] * keep + weight * f16_to_f32(values[v_at + lane + 32 * i]);
     }
 #pragma unroll
     for (int i = 0; i < 8; i++)
-        if (lane + 32 * i < width) out[((long long)token * heads + head) * width + lane + 32 * i] = f32_to_f16(sum[i] / total);
+        if (lane + 32 * i < v_width) out[((long long)token * heads + head) * v_width + lane + 32 * i] = f32_to_f16(sum[i] / total);
 }
 
 // ---- fa -------------------------------------------------------------------------------------------------------------
@@ -240,7 +240,7 @@ DEVICE void attention_fa(const f16* q, const f16* keys, const f16* values, f16* 
 
 #define FA(name, width, mtiles, columns, soft_cap)                                                                             \
     KERNEL(128) minfer_attention_##name(const f16* q, const f16* keys, const f16* values, f16* out, const int* state, int nt,  \
-                                        int heads, int kv_heads, int, int q_stride, int window, float scale, float cap) {      \
+                                        int heads, int kv_heads, int, int, int q_stride, int window, float scale, float cap) {      \
         attention_fa<width, mtiles, columns, soft_cap>(q, keys, values, out, state, nt, heads, kv_heads, q_stride, window,     \
                                                        scale, cap);                                                            \
     }
@@ -253,18 +253,19 @@ FA(fa_256_cap, 256, 1, 32, true)
 
 // ---- decode ---------------------------------------------------------------------------------------------------------
 
-// Block (head, split, token): keys of one split of `span` positions; out_partial f32 [nt, heads, splits, width + 2].
+// Block (head, split, token): keys of one split of `span` positions; partial f32 [nt, heads, splits, v_width + 2].
 KERNEL(128) minfer_attention_decode(const f16* q, const f16* keys, const f16* values, float* partial, const int* state, int heads,
-                                    int kv_heads, int width, int q_stride, int window, float scale, float cap, int span) {
+                                    int kv_heads, int width, int v_width, int q_stride, int window, float scale, float cap,
+                                    int span) {
     const int head = blockIdx.x, split = blockIdx.y, token = blockIdx.z, kv = head / (heads / kv_heads);
     const int warp = threadIdx.x >> 5, lane = threadIdx.x & 31;
     const int position = state[0] + token, first = window > 0 && position >= window ? position - window + 1 : 0;
     const int begin = max(first, split * span), end = min(position + 1, (split + 1) * span);
-    float* to = partial + (((long long)token * heads + head) * gridDim.y + split) * (width + 2);
+    float* to = partial + (((long long)token * heads + head) * gridDim.y + split) * (v_width + 2);
     if (begin >= end) {
         if (threadIdx.x == 0) {
-            to[width] = NEGATIVE;
-            to[width + 1] = 0.0f;
+            to[v_width] = NEGATIVE;
+            to[v_width + 1] = 0.0f;
         }
         return;
     }
@@ -281,7 +282,7 @@ KERNEL(128) minfer_attention_decode(const f16* q, const f16* keys, const f16* va
     }
     float most = NEGATIVE, total = 0.0f;
     for (int p = begin + warp; p < end; p += 4) {
-        const long long at = ((long long)p * kv_heads + kv) * width;
+        const long long row = (long long)p * kv_heads + kv, at = row * width, v_at = row * v_width;
         float dot = 0.0f;
 #pragma unroll
         for (int i = 0; i < 4; i++) {
@@ -298,8 +299,8 @@ KERNEL(128) minfer_attention_decode(const f16* q, const f16* keys, const f16* va
 #pragma unroll
         for (int i = 0; i < 4; i++) {
             const int e = 2 * lane + 64 * i;
-            if (e < width) {
-                const u32 pair = *(const u32*)(values + at + e);
+            if (e < v_width) {
+                const u32 pair = *(const u32*)(values + v_at + e);
                 sum[2 * i] = sum[2 * i] * keep + weight * low_f16(pair);
                 sum[2 * i + 1] = sum[2 * i + 1] * keep + weight * high_f16(pair);
             }
@@ -308,7 +309,7 @@ KERNEL(128) minfer_attention_decode(const f16* q, const f16* keys, const f16* va
 #pragma unroll
     for (int i = 0; i < 4; i++) {
         const int e = 2 * lane + 64 * i;
-        if (e < width) {
+        if (e < v_width) {
             shared_sum[warp][e] = sum[2 * i];
             shared_sum[warp][e + 1] = sum[2 * i + 1];
         }
@@ -325,11 +326,11 @@ KERNEL(128) minfer_attention_decode(const f16* q, const f16* keys, const f16* va
         scales[w] = __expf(shared_most[w] - above);
         all += shared_total[w] * scales[w];
     }
-    for (int e = threadIdx.x; e < width; e += 128)
+    for (int e = threadIdx.x; e < v_width; e += 128)
         to[e] = shared_sum[0][e] * scales[0] + shared_sum[1][e] * scales[1] + shared_sum[2][e] * scales[2] + shared_sum[3][e] * scales[3];
     if (threadIdx.x == 0) {
-        to[width] = above;
-        to[width + 1] = all;
+        to[v_width] = above;
+        to[v_width + 1] = all;
     }
 }
 

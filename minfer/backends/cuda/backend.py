@@ -167,8 +167,8 @@ class CudaBackend:
         keys, values = cache.layer(layer)
         m, heads, width = q.shape
         out = self._arena.take((m, heads * values.shape[2]), "f16")
-        if m <= launch.FEW_ROWS and width == values.shape[2]:
-            partial = self._arena.take((m, heads, launch.splits_for(position + m), width + 2), "f32")
+        if m <= launch.FEW_ROWS and max(width, values.shape[2]) <= 256:
+            partial = self._arena.take((m, heads, launch.splits_for(position + m), values.shape[2] + 2), "f32")
             launch.attention_few(self.device, q, keys, values, partial, out, self._state, scale, window, softcap)
         else:
             flash = bool(self.gates["fa"])

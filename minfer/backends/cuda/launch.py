@@ -174,13 +174,13 @@ def attention(
 ) -> None:
     """Causal attention of q [m, heads, width] into out [m, heads * width]; ``flash`` where its widths allow."""
     m, heads, width = q.shape
-    kv_heads = keys.shape[1]
-    expect("queries", q, "f16", (m, heads, width), 8)
+    kv_heads, v_width = values.shape[1:]
+    expect("queries", q, "f16", (m, heads, width), 2)
     expect("cached keys", keys, "f16", (None, kv_heads, width))
-    expect("cached values", values, "f16", (None, kv_heads, width))
-    if width > 256:
-        raise KernelError(f"attention: heads of {width} dimensions, expected up to 256; use backend numpy")
-    tiles = _FA_TILES.get((str(width), softcap is not None)) if flash else None
+    expect("cached values", values, "f16", (None, kv_heads, v_width))
+    if max(width, v_width) > 256:
+        raise KernelError(f"attention: heads of {max(width, v_width)} dimensions, expected up to 256; use backend numpy")
+    tiles = _FA_TILES.get((str(width), softcap is not None)) if flash and width == v_width else None
     arguments = (
         q.pointer,
         keys.pointer,
@@ -191,19 +191,20 @@ def attention(
         heads,
         kv_heads,
         width,
+        v_width,
         heads * width,
         window or 0,
         scale,
         softcap or 0.0,
     )
     if tiles is None:
-        device.kernel("attention", "attention_plain", "PPPPPiiiiiiff", 128)(
+        device.kernel("attention", "attention_plain", "PPPPPiiiiiiiff", 128)(
             device.stream_handle, _blocks(m * heads, 4), *arguments
         )
         return
     rows, columns = tiles
     name = f"attention_fa_{width}" + ("_cap" if softcap is not None else "")
-    kernel = device.kernel("attention", name, "PPPPPiiiiiiff", 128, (rows + 4 * columns) * width * 2)
+    kernel = device.kernel("attention", name, "PPPPPiiiiiiiff", 128, (rows + 4 * columns) * width * 2)
     kernel(device.stream_handle, (-(-m // rows), heads, 1), *arguments)
 
 
@@ -221,10 +222,10 @@ def attention_few(
 ) -> None:
     """As ``attention``, for few queries: ``partial`` f32 [m, heads, splits, width + 2] says over how many blocks."""
     m, heads, width = q.shape
-    splits = partial.shape[2]
-    expect("queries", q, "f16", (m, heads, width), 8)
-    expect("partial attention", partial, "f32", (m, heads, splits, width + 2))
-    decode = device.kernel("attention", "attention_decode", "PPPPPiiiiiffi", 128)
+    splits, v_width = partial.shape[2], values.shape[2]
+    expect("queries", q, "f16", (m, heads, width), 2)
+    expect("partial attention", partial, "f32", (m, heads, splits, v_width + 2))
+    decode = device.kernel("attention", "attention_decode", "PPPPPiiiiiiffi", 128)
     decode(
         device.stream_handle,
         (heads, splits, m),
@@ -236,6 +237,7 @@ def attention_few(
         heads,
         keys.shape[1],
         width,
+        v_width,
         heads * width,
         window or 0,
         scale,
@@ -243,7 +245,7 @@ def attention_few(
         _SPAN,
     )
     combine = device.kernel("attention", "attention_combine", "PPiii", 128)
-    combine(device.stream_handle, (heads, m, 1), partial.pointer, out.pointer, heads, width, splits)
+    combine(device.stream_handle, (heads, m, 1), partial.pointer, out.pointer, heads, v_width, splits)
 
 
 def gated(device: Device, gate: DeviceArray, up: DeviceArray, activation: str, scale: float, overflow: DeviceArray) -> None:

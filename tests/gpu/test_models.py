@@ -1,0 +1,55 @@
+"""Whole models on the GPU against the NumPy backend."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import minfer
+from tests.gpu.support import distance
+from tests.minfer.models.test_architectures import CASES, TOKENS
+from tests.minfer.synthetic import Tiny, write_tiny
+from tests.real_models import SMOLLM2, real_model
+
+TYPES = ("F32", "F16", "Q8_0", "Q4_0", "Q4_1", "Q5_0", "Q5_1")
+BOUND = 4e-3
+"""f16 activations through a few layers of random weights."""
+
+
+def compare(path, tokens, bound=BOUND, **options):
+    reference = minfer.load(path, backend="numpy")
+    engine = minfer.load(path, backend="cuda", **options)
+    expected = reference.logits(tokens)
+    assert distance(engine.logits(tokens), expected) < bound
+    assert distance(engine.prefill(tokens), expected[-1]) < bound
+    steps = [engine.prefill(tokens[:5])] + [engine.decode(token) for token in tokens[5:]]
+    assert distance(np.stack(steps), expected[4:]) < bound
+
+
+@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("ubatch", [512, 7])
+def test_every_architecture_gives_the_logits_of_numpy(backend, tmp_path, name, ubatch):
+    write_tiny(tmp_path / "tiny.gguf", CASES[name])
+    compare(tmp_path / "tiny.gguf", TOKENS, ubatch=ubatch)
+
+
+@pytest.mark.parametrize("kind", TYPES)
+def test_every_stored_type_gives_the_logits_of_numpy(backend, tmp_path, kind):
+    tiny = Tiny("qwen2", biased=True, type=kind, heads=4, kv_heads=2, embedding=256, key_length=64, value_length=64)
+    write_tiny(tmp_path / "tiny.gguf", tiny)
+    compare(tmp_path / "tiny.gguf", TOKENS)
+
+
+def test_smollm2_gives_the_logits_of_numpy(backend):
+    path = real_model(SMOLLM2)
+    tokens = np.random.default_rng(0).integers(0, 49000, 300)
+    expected = minfer.load(path, backend="numpy").logits(tokens)
+    seen = minfer.load(path, backend="cuda").logits(tokens)
+    assert distance(seen, expected) < 1e-2
+    assert (seen.argmax(-1) == expected.argmax(-1)).mean() > 0.97
+
+
+def test_a_model_too_large_for_the_context_says_what_to_lower(backend, tmp_path):
+    write_tiny(tmp_path / "tiny.gguf", Tiny("llama"))
+    with pytest.raises(minfer.errors.MinferError, match="lower the ubatch or the context"):
+        minfer.load(tmp_path / "tiny.gguf", backend="cuda", context=1 << 40)

@@ -1,0 +1,58 @@
+"""Kernels that read quantised weights, each type, against gguf-py's dequantiser and float64 products."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from minfer.backends.cuda import launch
+from tests.gpu.support import LENGTHS, distance, random_blocks
+
+F16_STEP = 2.0**-11
+"""Half the relative distance of two neighbours in f16: the error of storing."""
+
+
+@pytest.mark.parametrize("kind", launch.DECODED)
+def test_dequantise_gives_the_nearest_f16(gpu, kind):
+    raw, dense = random_blocks(kind, 37, 512, np.random.default_rng(1))
+    out = gpu.poisoned(dense.shape, "f16")
+    launch.dequantise(gpu.device, kind, gpu.put(raw).pointer, out)
+    seen = gpu.get(out).astype(np.float64)
+    assert (np.abs(seen - dense) <= F16_STEP * np.abs(dense) * 1.001 + 6e-8).all()
+
+
+@pytest.mark.parametrize("kind", launch.DECODED)
+def test_embedding_takes_the_rows_of_the_tokens(gpu, kind):
+    random = np.random.default_rng(2)
+    raw, dense = random_blocks(kind, 50, 768, random)
+    tokens = random.integers(0, 50, 23).astype(np.int32)
+    out = gpu.poisoned((23, 768), "f32")
+    launch.embedding(gpu.device, kind, gpu.put(raw).pointer, gpu.put(tokens), out, 3.0)
+    np.testing.assert_allclose(gpu.get(out), 3.0 * dense[tokens], rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize(("n", "k"), [(1, 256), (50, 256), (257, 3584), (64, 18944)])
+@pytest.mark.parametrize("kind", launch.DECODED)
+def test_matrix_vector_products(gpu, kind, n, k):
+    random = np.random.default_rng(n)
+    raw, dense = random_blocks(kind, n, k, random)
+    x = random.standard_normal((3, k)).astype(np.float16)
+    weights, given = gpu.put(raw), gpu.put(x)
+    given.scale = 2.0
+    expected = 2.0 * (x.astype(np.float64) @ dense.astype(np.float64).T)
+    for dtype, bound in (("f32", 1e-5), ("f16", 1e-3)):
+        out = gpu.poisoned((3, n), dtype)
+        launch.mmv(gpu.device, kind, weights.pointer, given, out)
+        assert distance(gpu.get(out), expected) < bound
+
+
+@pytest.mark.parametrize("m", LENGTHS)
+@pytest.mark.parametrize("kind", ["q4_K", "q6_K", "f16", "q4_1"])
+def test_products_through_f16(gpu, kind, m):
+    random = np.random.default_rng(m)
+    raw, dense = random_blocks(kind, 328, 1024, random)
+    x = random.standard_normal((m, 1024)).astype(np.float16)
+    expected = x.astype(np.float64) @ dense.astype(np.float64).T
+    out = gpu.poisoned((m, 328), "f16")
+    gpu.backend._f16(kind, gpu.put(raw).pointer, 328, gpu.put(x), out)
+    assert distance(gpu.get(out), expected) < 1e-3
