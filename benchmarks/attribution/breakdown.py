@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from .classes import Rule, SymbolClass, classify_all
+from .classes import UNCLASSIFIED, Rule, SymbolClass, classify_all
 from .events import Int64, KernelSum, Launches, OperationLabel, Trace
 from .record import ClassTime, Split
 from .symbols import function_name, readable
@@ -47,7 +47,7 @@ def class_times(
     assert trace.launches is not None
     name = trace.launches.name[rows].astype(np.int64)
     operation = _operations(trace.launches, rows)
-    by_name = classify_all(trace.names, rules)
+    by_name = _classify_used(trace.names, name, rules)
     names, kernel_class = _class_of_launch(trace, by_name, name, operation, label_wins)
     keys = _split_keys(trace, by_name, rows, name, operation)
     groups = _group(kernel_class, keys, attributed)
@@ -71,6 +71,14 @@ def class_times(
             )
         )
     return tuple(sorted(result, key=lambda item: (-item.ns, item.name)))
+
+
+def _classify_used(names: tuple[str, ...], used: Index, rules: tuple[Rule, ...] | None) -> tuple[SymbolClass, ...]:
+    """Answers by index of ``names``. Ranges share the table, and a trace may name each of its operators apart."""
+    found = np.unique(used).tolist()
+    answers = dict(zip(found, classify_all(tuple(names[index] for index in found), rules), strict=True))
+    unused = SymbolClass(UNCLASSIFIED)
+    return tuple(answers.get(index, unused) for index in range(len(names)))
 
 
 def class_sums(sums: tuple[KernelSum, ...], rules: tuple[Rule, ...] | None = None) -> tuple[ClassTime, ...]:
