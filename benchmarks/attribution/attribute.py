@@ -1,0 +1,245 @@
+"""A foreign trace answered: its devices taken apart by the core, with the checks, as one object that prints as JSON.
+
+Unknown is None and never 0: sums without a timeline have no busy, no gap and no wall.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+
+from . import intervals
+from .breakdown import class_sums
+from .checks import MAX_UNCLASSIFIED_SHARE, decomposition_checks
+from .classes import UNCLASSIFIED, Rule
+from .decompose import NoActivityError, decompose, default_window, devices
+from .events import BenchResult, KernelSum, Trace, TraceError
+from .macs import GMAC, us_per_gmac
+from .record import Check, ClassTime, Decomposition
+from .windows import Window
+
+UNKNOWN_DEVICE = "unknown"
+"""Key of the device where a format does not name any."""
+
+
+@dataclass(frozen=True, slots=True)
+class CopySum:
+    """All copies of one kind inside the window; copies may overlap kernels and each other."""
+
+    kind: str
+    count: int
+    summed_ns: int
+    bytes: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceAnswer:
+    """One device. ``decomposition`` is None where the trace knows sums only; then ``classes`` hold summed time."""
+
+    device: str
+    name: str | None
+    kernels: int
+    summed_ns: int
+    classes: tuple[ClassTime, ...]
+    decomposition: Decomposition | None = None
+    window_ns: tuple[int, int] | None = None
+    copies: tuple[CopySum, ...] = ()
+    checks: tuple[Check, ...] = ()
+
+    def share(self, item: ClassTime) -> float | None:
+        """A class's part of busy; None where busy is unknown."""
+        busy = None if self.decomposition is None else self.decomposition.busy_ns
+        return item.ns / busy if busy else None
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What ``attribute`` says of one trace."""
+
+    path: str
+    format: str
+    window: Window
+    devices: tuple[DeviceAnswer, ...]
+    bench_results: tuple[BenchResult, ...] = ()
+    notes: tuple[str, ...] = ()
+
+    @property
+    def failed(self) -> tuple[tuple[str | None, Check], ...]:
+        """Checks that did not pass, with the device that each speaks of (None: the window)."""
+        return tuple((device, check) for device, check in self.all_checks if check.passed is False)
+
+    @property
+    def all_checks(self) -> tuple[tuple[str | None, Check], ...]:
+        own: list[tuple[str | None, Check]] = [(None, check) for check in self.window.checks]
+        return (*own, *((item.device, check) for item in self.devices for check in item.checks))
+
+
+def attribute(
+    trace: Trace, path: str, window: Window, *, device: int | None = None, rules: tuple[Rule, ...] | None = None
+) -> Answer:
+    """Take a trace apart. Raises TraceError where it holds nothing to attribute or not that device."""
+    notes = list(trace.notes)
+    if trace.bench_results:
+        return Answer(path, trace.source_format, window, (), trace.bench_results, tuple(notes))
+    if trace.launches is None:
+        answers = _sums(trace, rules)
+        if window.edges is not None:
+            raise TraceError(f"{path}: {trace.source_format} holds sums without a timeline, so no window can be cut out")
+    else:
+        answers = _timelines(trace, path, window, device, rules, notes)
+    if device is not None and answers:
+        have = ", ".join(item.device for item in answers)
+        answers = tuple(item for item in answers if item.device == str(device))
+        if not answers:
+            raise TraceError(f"{path}: no device {device}; the trace holds {have}")
+    if not answers:
+        why = notes[-1] if notes else "record kernels"
+        raise NoActivityError(f"{path}: {trace.source_format}: no GPU activity recorded, which is not an idle GPU; {why}")
+    return Answer(path, trace.source_format, window, answers, (), tuple(notes))
+
+
+def _timelines(
+    trace: Trace, path: str, window: Window, device: int | None, rules: tuple[Rule, ...] | None, notes: list[str]
+) -> tuple[DeviceAnswer, ...]:
+    present = devices(trace)
+    if device is not None and device not in present and present:
+        raise TraceError(f"{path}: no device {device}; the trace holds {', '.join(map(str, present))}")
+    answers, errors = [], []
+    for number in present if device is None else [device]:
+        try:
+            part = decompose(trace, device=number, window=window.edges, rules=rules)
+        except NoActivityError as error:
+            if device is not None and present:
+                raise NoActivityError(f"{path}: {error}") from error
+            errors.append(f"device {number}: no kernel was recorded there in the window, so it is left out")
+            continue
+        edges = window.edges or default_window(trace, number)
+        answers.append(
+            DeviceAnswer(
+                device=str(number),
+                name=trace.device_names.get(number),
+                kernels=sum(item.launches for item in part.classes),
+                summed_ns=part.summed_ns or 0,
+                classes=part.classes,
+                decomposition=part,
+                window_ns=edges,
+                copies=_copies(trace, number, edges),
+                checks=decomposition_checks(part),
+            )
+        )
+    if not answers and window.edges is not None:
+        raise NoActivityError(f"{path}: no kernel ran in {window.sentence}; choose a wider window")
+    if answers:
+        notes.extend(errors)
+    return tuple(answers)
+
+
+def _sums(trace: Trace, rules: tuple[Rule, ...] | None) -> tuple[DeviceAnswer, ...]:
+    """Sums by device: ncu names a device per kernel, ``nsys stats`` none."""
+    by_device: dict[str, list[KernelSum]] = {}
+    if trace.profiles:
+        for profile in trace.profiles:
+            if profile.duration_ns is not None:
+                key = UNKNOWN_DEVICE if profile.device is None else str(profile.device)
+                by_device.setdefault(key, []).append(KernelSum(profile.name, 1, profile.duration_ns))
+    elif trace.sums:
+        by_device[UNKNOWN_DEVICE] = list(trace.sums)
+    answers = []
+    for key, rows in sorted(by_device.items()):
+        classes = class_sums(tuple(rows), rules)
+        total = sum(row.total_ns for row in rows)
+        unknown = sum(item.ns for item in classes if item.name == UNCLASSIFIED)
+        listed = "; ".join(symbol for item in classes if item.name == UNCLASSIFIED for symbol in item.symbols)
+        share = unknown / total if total else None
+        check = Check(
+            "unclassified share of kernel time", None if share is None else share <= MAX_UNCLASSIFIED_SHARE,
+            share, MAX_UNCLASSIFIED_SHARE, "share", listed,
+        )  # fmt: skip
+        answers.append(DeviceAnswer(key, None, sum(row.launches for row in rows), total, classes, checks=(check,)))
+    return tuple(answers)
+
+
+def _copies(trace: Trace, device: int, edges: tuple[int, int]) -> tuple[CopySum, ...]:
+    copies = trace.copies
+    if copies is None:
+        return ()
+    rows = np.flatnonzero((copies.device == device) & (copies.start < edges[1]) & (copies.end > edges[0]))
+    start, end = intervals.clip(copies.start[rows], copies.end[rows], edges)
+    found = []
+    for kind in np.unique(copies.kind[rows]).tolist():
+        mine = copies.kind[rows] == kind
+        sizes = None if copies.bytes is None else copies.bytes[rows][mine]
+        known = sizes is not None and bool((sizes >= 0).all())
+        total = int(sizes.sum()) if sizes is not None and known else None
+        found.append(CopySum(trace.copy_kinds[kind], int(mine.sum()), int((end - start)[mine].sum()), total))
+    return tuple(sorted(found, key=lambda item: -item.summed_ns))
+
+
+def to_json(answer: Answer) -> dict[str, Any]:
+    """The object that ``--json`` prints: format, window, checks, devices; null where unknown."""
+    window = answer.window
+    starts = [item.window_ns[0] for item in answer.devices if item.window_ns]
+    ends = [item.window_ns[1] for item in answer.devices if item.window_ns]
+    out: dict[str, Any] = {
+        "format": answer.format,
+        "trace": answer.path,
+        "window": {
+            "kind": window.kind,
+            "name": window.name,
+            "occurrence": window.occurrence,
+            "occurrences": window.occurrences,
+            "start_ns": min(starts, default=None),
+            "end_ns": max(ends, default=None),
+            "description": window.sentence,
+        },
+        "checks": [{"device": device, **asdict(check)} for device, check in answer.all_checks],
+        "devices": {item.device: _device_json(item) for item in answer.devices},
+        "notes": list(answer.notes),
+    }
+    if answer.bench_results:
+        out["bench_results"] = [asdict(row) for row in answer.bench_results]
+    return out
+
+
+def _device_json(item: DeviceAnswer) -> dict[str, Any]:
+    part = item.decomposition
+    unknown = next((row for row in item.classes if row.name == UNCLASSIFIED), None)
+    return {
+        "name": item.name,
+        "kernels": item.kernels,
+        "summed_ns": item.summed_ns,
+        "busy_ns": None if part is None else part.busy_ns,
+        "active_ns": None if part is None else part.busy_ns + part.copy_ns,
+        "span_ns": None if part is None else part.span_ns,
+        "wall_ns": None if part is None else part.wall_ns,
+        "copy_ns": None if part is None else part.copy_ns,
+        "copies_summed_ns": None if part is None else part.copies_summed_ns,
+        "gap_ns": None if part is None else dict(part.gap_ns),
+        "window_ns": None if item.window_ns is None else list(item.window_ns),
+        "classes": [_class_json(item, row) for row in item.classes],
+        "unclassified": [] if unknown is None else list(unknown.symbols),
+        "copies": [asdict(row) for row in item.copies],
+    }
+
+
+def _class_json(device: DeviceAnswer, row: ClassTime) -> dict[str, Any]:
+    return {
+        "name": row.name,
+        "ns": row.ns,
+        "launches": row.launches,
+        "share_of_busy": device.share(row),
+        "gmac": None if row.macs is None else row.macs / GMAC,
+        "us_per_gmac": us_per_gmac(row.ns, row.macs),
+        "symbols": list(row.symbols),
+        "splits": [
+            {
+                "operation": split.operation,
+                "ns": split.ns,
+                "launches": split.launches,
+                "gmac": None if split.macs is None else split.macs / GMAC,
+            }
+            for split in row.splits
+        ],
+    }
