@@ -1,0 +1,1 @@
+"""How an answer is shown: terminal, Markdown, HTML. Nothing here computes a time."""

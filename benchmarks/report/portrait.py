@@ -1,0 +1,119 @@
+"""The rows of a device's portrait, the same for terminal, Markdown and HTML."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ..attribution.attribute import DeviceAnswer
+from ..attribution.macs import GMAC, us_per_gmac
+from ..attribution.record import Check
+
+CAUSES = {
+    "host-late": "gap: host late",
+    "queued": "gap: queued",
+    "unknown": "gap: cause unknown",
+    "host code": "gap: host code",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One part of the wall, or of the summed time where there is no wall."""
+
+    label: str
+    kind: str
+    """"class", "copy" or "gap"."""
+    ns: int
+    share: float | None
+    """Of the wall, or of the summed time where the wall is unknown."""
+    share_of_busy: float | None = None
+    launches: int | None = None
+    gmac: float | None = None
+    us_per_gmac: float | None = None
+
+
+def rows(device: DeviceAnswer) -> list[Row]:
+    """Classes, then copy-only time, then gaps; parts of no length are left out."""
+    part = device.decomposition
+    whole = device.summed_ns if part is None else part.wall_ns
+    found = [
+        Row(
+            item.name,
+            "class",
+            item.ns,
+            item.ns / whole if whole else None,
+            device.share(item),
+            item.launches,
+            None if item.macs is None else item.macs / GMAC,
+            us_per_gmac(item.ns, item.macs),
+        )
+        for item in device.classes
+    ]
+    if part is not None:
+        if part.copy_ns:
+            found.append(Row("copy, no kernel running", "copy", part.copy_ns, part.copy_ns / whole))
+        found += [Row(CAUSES.get(cause, cause), "gap", ns, ns / whole) for cause, ns in part.gap_ns.items() if ns]
+    return found
+
+
+def has_work(device: DeviceAnswer) -> bool:
+    """Whether the work of any class is known."""
+    return any(item.macs is not None for item in device.classes)
+
+
+def headline(device: DeviceAnswer) -> str:
+    """The device's wall in one sentence."""
+    part = device.decomposition
+    title = f"device {device.device}" + (f" ({device.name})" if device.name else "")
+    if part is None:
+        return (
+            f"{title}: {device.kernels:,} kernels, {milliseconds(device.summed_ns)} summed; "
+            "wall, busy and gaps unknown (no timeline)"
+        )
+    gap = sum(part.gap_ns.values())
+    overlap = device.summed_ns - part.busy_ns
+    text = (
+        f"{title}: wall {milliseconds(part.wall_ns)}"
+        f" = kernels {milliseconds(part.busy_ns)} ({percent(part.busy_ns / part.wall_ns)})"
+        f" + copy-only {milliseconds(part.copy_ns)} ({percent(part.copy_ns / part.wall_ns)})"
+        f" + gaps {milliseconds(gap)} ({percent(gap / part.wall_ns)}); {device.kernels:,} kernels"
+    )
+    if overlap:
+        text += f", {milliseconds(overlap)} of them overlapping (counted once)"
+    return text
+
+
+def copy_lines(device: DeviceAnswer) -> list[str]:
+    """All copies, overlapped or not, by direction."""
+    return [
+        f"{item.kind}: {item.count:,} copies, {milliseconds(item.summed_ns)} summed"
+        + ("" if item.bytes is None else f", {item.bytes / 1e9:.3f} GB")
+        for item in device.copies
+    ]
+
+
+def verdict(check: Check) -> str:
+    return {True: "ok", False: "FAILED", None: "unknown"}[check.passed]
+
+
+def figure(check: Check) -> str:
+    """The check's value against its limit, in its unit."""
+    if check.value is None:
+        return ""
+    if check.unit == "share":
+        return percent(check.value) + ("" if check.limit is None else f" of at most {percent(check.limit)}")
+    return f"{check.value:g} {check.unit}"
+
+
+def milliseconds(ns: float) -> str:
+    """Three decimals; more where a time is shorter than that."""
+    value = ns / 1e6
+    return f"{value:,.3f} ms" if abs(value) >= 0.01 or ns == 0 else f"{value * 1000:.3f} us"
+
+
+def percent(share: float | None) -> str:
+    return "" if share is None else f"{100 * share:.1f} %"
+
+
+def number(value: float | None, decimals: int) -> str:
+    return "" if value is None else f"{value:,.{decimals}f}"

@@ -1,0 +1,94 @@
+"""An answer for a terminal: a table with bars, the checks, what was assumed."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+
+from ..attribution.attribute import Answer, DeviceAnswer
+from . import portrait
+
+EIGHTHS = " ▏▎▍▌▋▊▉█"
+BAR = 24
+NAME = 34
+
+
+def render(answer: Answer, *, width: int | None = None, unicode_bars: bool | None = None) -> str:
+    """The whole answer as lines no longer than the terminal where they can be cut."""
+    width = width or max(shutil.get_terminal_size((120, 40)).columns, 80)
+    if unicode_bars is None:
+        unicode_bars = (sys.stdout.encoding or "").lower().replace("-", "").startswith("utf")
+    lines = [f"{answer.path}: {answer.format}", f"window: {answer.window.sentence}"]
+    for device in answer.devices:
+        lines += ["", portrait.headline(device), *_table(device, unicode_bars)]
+        copies = portrait.copy_lines(device)
+        lines += ["  copies, overlapped or not: " + "; ".join(copies)] if copies else []
+    if answer.bench_results:
+        lines += ["", *_bench(answer)]
+    if answer.all_checks:
+        lines += ["", "checks", *(_cut(line, width) for line in _checks(answer))]
+    if answer.notes:
+        lines += ["", "notes", *(f"  {note}" for note in answer.notes)]
+    return "\n".join(lines)
+
+
+def _table(device: DeviceAnswer, unicode_bars: bool) -> list[str]:
+    work = portrait.has_work(device)
+    of = "wall" if device.decomposition is not None else "summed"
+    header = f"  {'class':<{NAME}} {'':<{BAR}} {'ms':>11} {'% ' + of:>9} {'% busy':>8} {'launches':>9}"
+    header += f" {'GMAC':>10} {'us/GMAC':>9}" if work else ""
+    lines = [header]
+    for row in portrait.rows(device):
+        line = f"  {_cut(row.label, NAME):<{NAME}} {bar(row.share or 0.0, unicode_bars)} {row.ns / 1e6:>11,.3f}"
+        line += f" {100 * (row.share or 0):>9.1f} {portrait.number(_hundred(row.share_of_busy), 1):>8}"
+        line += f" {'' if row.launches is None else format(row.launches, ','):>9}"
+        if work:
+            line += f" {portrait.number(row.gmac, 1):>10} {portrait.number(row.us_per_gmac, 3):>9}"
+        lines.append(line.rstrip())
+    return lines
+
+
+def bar(share: float, unicode_bars: bool = True) -> str:
+    """A share of 1 fills BAR cells; what is not nothing shows at least its smallest mark."""
+    share = min(max(share, 0.0), 1.0)
+    if not unicode_bars:
+        return ("#" * max(round(share * BAR), 1 if share > 0 else 0)).ljust(BAR)
+    eighths = max(round(share * BAR * 8), 1 if share > 0 else 0)
+    return ("█" * (eighths // 8) + EIGHTHS[eighths % 8].strip()).ljust(BAR)
+
+
+def _checks(answer: Answer) -> list[str]:
+    """What did not pass has a line for each device; what passed everywhere has one."""
+    several = len(answer.devices) > 1
+    lines: list[str] = []
+    names = dict.fromkeys(check.name for _, check in answer.all_checks)
+    for name in names:
+        rows = [(device, check) for device, check in answer.all_checks if check.name == name]
+        if all(check.passed for _, check in rows):
+            figures = ", ".join(dict.fromkeys(portrait.figure(check) for _, check in rows))
+            lines.append(f"  ok       {name}: {figures}")
+            continue
+        for device, check in rows:
+            where = f"device {device}: " if device is not None and several else ""
+            text = "; ".join(part for part in (portrait.figure(check), check.detail) if part)
+            lines.append(f"  {portrait.verdict(check):<8} {where}{name}: {text}")
+    return lines
+
+
+def _bench(answer: Answer) -> list[str]:
+    lines = [f"  {'nt':>6} {'generated':>10} {'ubatch':>7} {'tok/s':>12} {'mean ms':>10} {'samples':>8}  model"]
+    for row in answer.bench_results:
+        mean = "" if row.mean_ns is None else f"{row.mean_ns / 1e6:,.3f}"
+        lines.append(
+            f"  {row.nt:>6} {row.generated:>10} {row.ubatch if row.ubatch is not None else '':>7} "
+            f"{row.tokens_per_second:>12,.1f} {mean:>10} {len(row.samples_ns) or '':>8}  {row.model or ''}"
+        )
+    return lines
+
+
+def _hundred(share: float | None) -> float | None:
+    return None if share is None else 100 * share
+
+
+def _cut(text: str, width: int) -> str:
+    return text if len(text) <= width else text[: width - 1] + "…"

@@ -1,0 +1,91 @@
+"""The command as a user meets it: an answer on stdout, or one line on stderr and a code that says so."""
+
+import json
+import re
+
+import pytest
+
+from benchmarks.__main__ import main
+from tests.benchmarks.attribution.ingest import text_builders as text
+from tests.benchmarks.attribution.ingest.builders import KERNELS, T0, nsys_sqlite
+
+UNKNOWN = [*KERNELS, (T0 + 2000, T0 + 2900, 0, 7, 9, "my_own_thing_v3<a | b>")]
+
+
+def test_json_is_one_object(tmp_path, capsys):
+    assert main(["attribute", str(nsys_sqlite(tmp_path / "t")), "--json"]) == 0
+    out = json.loads(capsys.readouterr().out)
+    assert out["format"] == "nsys sqlite"
+    assert out["devices"]["1"]["busy_ns"] == 200
+
+
+def test_the_terminal_table(tmp_path, capsys):
+    assert main(["attribute", str(nsys_sqlite(tmp_path / "t")), "--device", "0"]) == 0
+    out = capsys.readouterr().out
+    assert "the whole trace" in out
+    assert re.search(r"q4_K GEMM +\S+ +0\.001 +60\.0 +80\.0 +1$", out, re.M)
+    assert "gap: host late" in out
+    assert "ok       closure" in out
+
+
+def test_markdown_and_html_hold_the_same_figures_and_escape_names(tmp_path, capsys):
+    path = str(nsys_sqlite(tmp_path / "t", kernels=UNKNOWN))
+    assert main(["attribute", path, "--markdown"]) == 0
+    assert "my\\_own\\_thing\\_v3&#60;a &#124; b&#62;" in capsys.readouterr().out
+    assert main(["attribute", path, "--html"]) == 0
+    page = capsys.readouterr().out
+    assert page.startswith("<!doctype html>")
+    assert "my_own_thing_v3&lt;a | b&gt;" in page
+    assert not re.search(r"(?:src|href)=|@import|url\(|<script", page)
+
+
+def test_strict_fails_where_a_check_failed_and_still_answers(tmp_path, capsys):
+    path = str(nsys_sqlite(tmp_path / "t", kernels=UNKNOWN))
+    assert main(["attribute", path]) == 0
+    assert "FAILED" in capsys.readouterr().out
+    assert main(["attribute", path, "--strict"]) == 1
+    captured = capsys.readouterr()
+    assert "my_own_thing_v3" in captured.out
+    assert "unclassified share of busy" in captured.err
+    assert captured.err.count("\n") == 1
+
+
+def test_a_users_rules_come_first(tmp_path, capsys):
+    rules = tmp_path / "rules.toml"
+    rules.write_text('[[rule]]\nsymbols = "my_own_thing"\nclass = "my class"\n')
+    assert main(["attribute", str(nsys_sqlite(tmp_path / "t", kernels=UNKNOWN)), "--rules", str(rules), "--json"]) == 0
+    device = json.loads(capsys.readouterr().out)["devices"]["0"]
+    assert device["unclassified"] == []
+    assert "my class" in [row["name"] for row in device["classes"]]
+
+
+@pytest.mark.parametrize("shape", [[], ["--markdown"], ["--html"], ["--json"]])
+@pytest.mark.parametrize(
+    "content",
+    [text.llama_bench_text("markdown"), text.csv_text(text.KERN_SUM_HEADER, text.kern_sum_cells())],
+)
+def test_what_has_no_timeline_is_shown_too(tmp_path, capsys, shape, content):
+    (tmp_path / "r").write_text(content)
+    assert main(["attribute", str(tmp_path / "r"), *shape]) == 0
+    assert "10,039.2" in (out := capsys.readouterr().out) or "10039.2" in out or "bf16 GEMM" in out
+
+
+BAD = {
+    "cut": lambda path: path.write_bytes(path.read_bytes()[:5000]),
+    "empty": lambda path: path.write_bytes(b""),
+    "rubbish": lambda path: path.write_bytes(bytes(range(256)) * 9),
+    "foreign": lambda path: path.write_text('{"hello": 1}'),
+    "gone": lambda path: path.unlink(),
+}
+
+
+@pytest.mark.parametrize("spoil", BAD.values(), ids=BAD.keys())
+def test_bad_input_is_one_line_and_no_answer(tmp_path, capsys, spoil):
+    path = nsys_sqlite(tmp_path / "t")
+    spoil(path)
+    assert main(["attribute", str(path), "--json"]) == 2
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert captured.err.startswith(f"benchmarks attribute: {path}: ")
+    assert captured.err.count("\n") == 1
+    assert "Traceback" not in captured.err
