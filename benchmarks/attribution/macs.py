@@ -5,6 +5,7 @@ A GGUF's shapes come in as a plain table, so nothing here needs the engine or th
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -125,6 +126,11 @@ def label_of(tensor: TensorShape, name: str, layer: int | None, rows: int, kerne
         quantisation=tensor.quantisation,
         macs=rows * tensor.n * tensor.k,
     )
+
+
+def mma_count(m: int, n: int, k: int, tile: tuple[int, int, int] = (16, 8, 32)) -> int:
+    """Tensor-core instructions of a product, ragged edges rounded up. The default tile is the int8 mma's m16n8k32."""
+    return math.prod(-(-size // step) for size, step in zip((m, n, k), tile, strict=True))
 
 
 def macs_by_class(labels: Iterable[OperationLabel]) -> dict[str, int]:
