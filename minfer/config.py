@@ -44,8 +44,6 @@ class ModelConfig:
     """Every such layer is global, the others local."""
     attention_softcap: float | None
     logit_softcap: float | None
-    attention_scale: float | None
-    """None: 1 / sqrt(key_length)."""
     experts: int
     experts_used: int
     expert_feed_forward: int
@@ -124,7 +122,6 @@ def read_config(path: str, metadata: Mapping[str, Any], vocabulary: int) -> Mode
         sliding_pattern=_pattern(read),
         attention_softcap=read.number("attn_logit_softcapping"),
         logit_softcap=read.number("final_logit_softcapping"),
-        attention_scale=read.number("attention.scale"),
         experts=experts,
         experts_used=read.integer("expert_used_count", most=experts) if experts else 0,
         expert_feed_forward=read.integer("expert_feed_forward_length", 0, least=0),

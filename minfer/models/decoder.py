@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from math import sqrt
 
 from ..backends import Array, Matrix
 from ..config import ModelConfig
@@ -97,11 +96,6 @@ def attention(run: Forward, config: ModelConfig, layer: int, w: AttentionWeights
     k = run.rope("rope", layer, k, how.rotary)
     mixed = run.attention(layer, q, k, v, how)
     return run.linear("attn_output", layer, w.output, mixed, w.output_bias)
-
-
-def attention_scale(config: ModelConfig) -> float:
-    """What the file states, else 1 / sqrt(key length)."""
-    return config.attention_scale or 1.0 / sqrt(config.key_length)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

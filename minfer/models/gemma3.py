@@ -9,7 +9,7 @@ from ..config import ModelConfig
 from ..forward import Attention, Forward
 from ..rotary import rotary
 from ..weights import Weights
-from .decoder import Decoder, attention, attention_scale, feed_forward, read_attention, read_feed_forward
+from .decoder import Decoder, attention, feed_forward, read_attention, read_feed_forward
 
 _LOCAL_BASE = 10000.0
 _LAYERS_OF_27B = 62
@@ -20,19 +20,18 @@ class Model(Decoder):
     def __init__(self, config: ModelConfig, weights: Weights) -> None:
         super().__init__(config, weights)
         self.embedding_scale = sqrt(config.embedding)
-        layers, width = range(config.layers), config.embedding
-        self.attn_norm = [weights.vector(f"blk.{i}.attn_norm.weight", width) for i in layers]
+        layers, outer = range(config.layers), config.embedding
+        self.attn_norm = [weights.vector(f"blk.{i}.attn_norm.weight", outer) for i in layers]
         self.attn = [read_attention(weights, config, i, normed=True) for i in layers]
-        self.post_attention_norm = [weights.vector(f"blk.{i}.post_attention_norm.weight", width) for i in layers]
-        self.ffn_norm = [weights.vector(f"blk.{i}.ffn_norm.weight", width) for i in layers]
+        self.post_attention_norm = [weights.vector(f"blk.{i}.post_attention_norm.weight", outer) for i in layers]
+        self.ffn_norm = [weights.vector(f"blk.{i}.ffn_norm.weight", outer) for i in layers]
         self.ffn = [read_feed_forward(weights, config, i) for i in layers]
-        self.post_ffw_norm = [weights.vector(f"blk.{i}.post_ffw_norm.weight", width) for i in layers]
+        self.post_ffw_norm = [weights.vector(f"blk.{i}.post_ffw_norm.weight", outer) for i in layers]
         turning, scaling = config.rope_dimensions, config.rope_scaling
         local = rotary(turning, _LOCAL_BASE, interleaved=False)
         everywhere = rotary(turning, config.rope_base, interleaved=False, scaling=scaling, context=config.context)
-        scale = attention_scale(config)
-        if config.attention_scale is None and config.layers == _LAYERS_OF_27B:
-            scale = 1.0 / sqrt(config.embedding / config.heads)
+        width = config.embedding / config.heads if config.layers == _LAYERS_OF_27B else config.key_length
+        scale = 1.0 / sqrt(width)
         self.local = Attention(local, scale, config.sliding_window, config.attention_softcap)
         self.everywhere = Attention(everywhere, scale, None, config.attention_softcap)
 

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from math import sqrt
+
 from ..backends import Array
 from ..config import ModelConfig
 from ..errors import MinferError
 from ..forward import Attention, Forward
 from ..rotary import rotary
 from ..weights import Weights
-from .decoder import Decoder, attention, attention_scale, feed_forward, read_attention, read_feed_forward
+from .decoder import Decoder, attention, feed_forward, read_attention, read_feed_forward
 
 
 class PreNormDecoder(Decoder):
@@ -36,7 +38,7 @@ class PreNormDecoder(Decoder):
             context=config.context,
             factors=weights.optional_floats("rope_freqs.weight", config.rope_dimensions // 2),
         )
-        self.how = Attention(turns, attention_scale(config), None, config.attention_softcap)
+        self.how = Attention(turns, 1.0 / sqrt(config.key_length), None, config.attention_softcap)
 
     def read_feed_forward(self, weights: Weights) -> None:
         if self.config.experts:
