@@ -13,6 +13,8 @@ from gguf.constants import GGML_QUANT_SIZES, GGMLQuantizationType
 from gguf.quants import dequantize
 from numpy.typing import NDArray
 
+from .dequantise import UNPACK, unpack
+
 Float32 = NDArray[np.float32]
 Bytes = NDArray[np.uint8]
 
@@ -53,4 +55,9 @@ def is_weight(quantisation: Quantisation) -> bool:
 
 def dequantise(raw: Bytes, quantisation: Quantisation) -> Float32:
     """Float32 weights [..., k] of stored rows [..., bytes per row]."""
+    if quantisation.name in UNPACK:
+        columns = raw.shape[-1] // quantisation.block_bytes * quantisation.block
+        out = np.empty((*raw.shape[:-1], columns), np.float32)
+        unpack(quantisation.name, raw.reshape(-1, quantisation.block_bytes), out.reshape(-1, quantisation.block))
+        return out
     return np.ascontiguousarray(dequantize(raw, GGMLQuantizationType(quantisation.id)), np.float32)

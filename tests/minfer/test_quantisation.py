@@ -27,8 +27,15 @@ def blocks_of(kind: GGMLQuantizationType, rows: int, blocks: int, seed: int) -> 
 
 @pytest.mark.parametrize("kind", WEIGHTS, ids=lambda kind: kind.name)
 def test_block_by_block_as_ggml(kind):
-    raw = blocks_of(kind, 5, 3, int(kind))
+    raw = blocks_of(kind, 40, 7, int(kind))
     np.testing.assert_array_equal(dequantise(raw, QUANTISATIONS[int(kind)]), gguf.dequantize(raw, kind))
+
+
+def test_every_float16_is_widened_exactly():
+    raw = np.arange(1 << 16, dtype=np.uint16).view(np.uint8)
+    half = QUANTISATIONS[int(GGMLQuantizationType.F16)]
+    for rows in (raw.reshape(64, -1), raw.reshape(2, -1)[:, : 2 * 0x7C00].reshape(2, -1)):
+        np.testing.assert_array_equal(dequantise(rows, half), rows.view(np.float16).astype(np.float32))
 
 
 def test_names_are_ggmls_spelling():
