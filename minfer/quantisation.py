@@ -53,11 +53,13 @@ def is_weight(quantisation: Quantisation) -> bool:
     return quantisation.name not in _NOT_WEIGHTS
 
 
-def dequantise(raw: Bytes, quantisation: Quantisation) -> Float32:
-    """Float32 weights [..., k] of stored rows [..., bytes per row]."""
-    if quantisation.name in UNPACK:
+def dequantise(raw: Bytes, quantisation: Quantisation, out: Float32 | None = None) -> Float32:
+    """Float32 weights [..., k] of stored rows [..., bytes per row]; written into ``out`` (contiguous) where it is given."""
+    if out is None:
         columns = raw.shape[-1] // quantisation.block_bytes * quantisation.block
         out = np.empty((*raw.shape[:-1], columns), np.float32)
+    if quantisation.name in UNPACK:
         unpack(quantisation.name, raw.reshape(-1, quantisation.block_bytes), out.reshape(-1, quantisation.block))
-        return out
-    return np.ascontiguousarray(dequantize(raw, GGMLQuantizationType(quantisation.id)), np.float32)
+    else:
+        out[...] = dequantize(raw, GGMLQuantizationType(quantisation.id)).reshape(out.shape)
+    return out

@@ -13,6 +13,7 @@ from ..gguf import Tensor
 from ..quantisation import Float32, dequantise
 from ..rotary import Rotary
 from . import Gates, KvCache, Matrix
+from .dense import DenseWeights
 
 _FIRST_CAPACITY = 512
 _GELU = np.float32(sqrt(2.0 / pi))
@@ -61,7 +62,7 @@ class NumpyBackend:
     def __init__(self, gates: Gates) -> None:
         self.gates = resolve("numpy", gates)
         self._caches: list[NumpyKvCache] = []
-        self._scratch = 0
+        self._weights = DenseWeights(int(self.gates["weight_cache_bytes"]))
 
     def matrix(self, tensor: Tensor) -> Matrix:
         return Matrix(tensor, None)
@@ -78,11 +79,16 @@ class NumpyBackend:
         return rows
 
     def linear(self, weight: Matrix, x: Float32, bias: Float32 | None = None) -> Float32:
-        dense = weight.tensor.dequantise()
-        self._scratch = max(self._scratch, dense.nbytes)
-        y = x @ dense.T
+        y = self._times(x, weight)
         if bias is not None:
             y += bias
+        return y
+
+    def _times(self, x: Float32, weight: Matrix, expert: int | None = None) -> Float32:
+        """x [m, k] times the transpose of the weight, or of one expert's: [m, n]."""
+        y = np.empty((x.shape[0], weight.n), np.float32)
+        for start, rows in self._weights.rows(weight, expert):
+            np.matmul(x, rows.T, out=y[:, start : start + len(rows)])
         return y
 
     def rms_norm(self, x: Float32, weight: Float32, epsilon: float) -> Float32:
@@ -160,12 +166,12 @@ class NumpyBackend:
         return Routing(chosen, weights / weights.sum(axis=-1, keepdims=True))
 
     def expert_linear(self, weight: Matrix, x: Float32, routing: Routing) -> Float32:
-        tensor, rows = weight.tensor, routing.experts
+        rows = routing.experts
         out = np.empty((*rows.shape, weight.n), np.float32)
         for expert in np.unique(rows):
             token, slot = np.nonzero(rows == expert)
             inputs = x[token] if x.ndim == 2 else x[token, slot]
-            out[token, slot] = inputs @ dequantise(tensor.raw[expert], tensor.type).T
+            out[token, slot] = self._times(inputs, weight, int(expert))
         return out
 
     def combine(self, y: Float32, routing: Routing) -> Float32:
@@ -188,4 +194,7 @@ class NumpyBackend:
         """Every operation is done when it returns."""
 
     def memory(self) -> dict[str, int]:
-        return {"dequantised weights": 0, "kv cache": sum(cache.nbytes for cache in self._caches), "scratch": self._scratch}
+        return {
+            "dequantised weights": self._weights.kept_bytes + self._weights.buffer_bytes,
+            "kv cache": sum(cache.nbytes for cache in self._caches),
+        }

@@ -1,0 +1,64 @@
+"""Float32 forms of quantised weights, within a stated budget of memory.
+
+A weight that fits the budget is converted once and kept; the others are converted block by block, whenever they are
+used, into one buffer. Weights are kept in the order in which they are first used: a least-recently-used rule would drop
+each weight just before it is needed again, since every pass uses all of them in the same order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..quantisation import Quantisation, dequantise
+from . import Matrix
+
+Float32 = NDArray[np.float32]
+Bytes = NDArray[np.uint8]
+
+_BLOCK_BYTES = 16 << 20
+"""Float32 bytes converted at a time for a weight that is not kept."""
+
+
+class DenseWeights:
+    """Converts weights and keeps those that fit ``budget`` bytes."""
+
+    def __init__(self, budget: int) -> None:
+        self._budget = budget
+        self._kept: dict[tuple[str, int], Float32] = {}
+        self._buffer: Float32 = np.empty(0, np.float32)
+        self.kept_bytes = 0
+
+    @property
+    def buffer_bytes(self) -> int:
+        return int(self._buffer.nbytes)
+
+    def rows(self, weight: Matrix, expert: int | None = None) -> Iterator[tuple[int, Float32]]:
+        """The weight [n, k], or one expert's, as (index of the first row, rows); rows may be reused."""
+        key = (weight.tensor.name, -1 if expert is None else expert)
+        kept = self._kept.get(key)
+        if kept is not None:
+            yield 0, kept
+            return
+        raw = weight.tensor.raw if expert is None else weight.tensor.raw[expert]
+        nbytes = weight.n * weight.k * 4
+        if self.kept_bytes + nbytes <= self._budget:
+            dense = np.empty((weight.n, weight.k), np.float32)
+            dequantise(raw, weight.tensor.type, dense)
+            self._kept[key] = dense
+            self.kept_bytes += nbytes
+            yield 0, dense
+            return
+        yield from self._converted(raw, weight.tensor.type, weight.n, weight.k)
+
+    def _converted(self, raw: Bytes, kind: Quantisation, n: int, k: int) -> Iterator[tuple[int, Float32]]:
+        step = min(n, max(1, _BLOCK_BYTES // (4 * k)))
+        if self._buffer.size < step * k:
+            self._buffer = np.empty(step * k, np.float32)
+        for start in range(0, n, step):
+            rows = min(step, n - start)
+            block = self._buffer[: rows * k].reshape(rows, k)
+            dequantise(raw[start : start + rows], kind, block)
+            yield start, block
