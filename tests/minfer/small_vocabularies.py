@@ -5,16 +5,16 @@ from minfer.tokenization.encoders import byte_characters
 CHARACTERS = byte_characters()
 
 
-def byte_pairs(merges=(), pre="gpt-2", special=("<|start|>", "<|endoftext|>"), **others):
+def byte_pairs(merges=("Ġ Ġ",), pre="gpt-2", special=("<|start|>", "<|endoftext|>"), **others):
     """A gpt2 vocabulary: the 256 bytes, then one token for each merge, then control tokens."""
-    merged = [merge.replace(" ", "", 1) if merge[0] != " " else merge for merge in merges]
+    merged = [merge.replace(" ", "") for merge in merges]
     tokens = [*CHARACTERS, *merged, *special]
     return {
         "general.architecture": "llama",
         "tokenizer.ggml.model": "gpt2",
         "tokenizer.ggml.pre": pre,
         "tokenizer.ggml.tokens": tokens,
-        "tokenizer.ggml.merges": list(merges) or ["a b"],
+        "tokenizer.ggml.merges": list(merges),
         "tokenizer.ggml.token_type": [1] * (256 + len(merged)) + [3] * len(special),
         "tokenizer.ggml.bos_token_id": len(tokens) - 2,
         "tokenizer.ggml.eos_token_id": len(tokens) - 1,

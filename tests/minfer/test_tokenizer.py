@@ -101,7 +101,7 @@ def test_user_defined_tokens_are_read_always_and_the_longest_first():
 
 def test_begin_and_end_tokens_follow_the_files_flags():
     both = Tokenizer.from_metadata(byte_pairs(add_bos_token=True, add_eos_token=True))
-    assert both.encode("a") == [256, CHARACTERS.index("a"), 257]
+    assert both.encode("a") == [257, CHARACTERS.index("a"), 258]
     assert both.encode("a", add_special=False) == [CHARACTERS.index("a")]
 
 
