@@ -17,7 +17,8 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from ..attribution.events import Launches, OperationLabel, Trace
+from ..attribution.events import OperationLabel, Trace
+from ..capture.spans import spans_trace
 from .llama_library import EVALUATION_CALLBACK, Library, PeerUnavailableError, Tensor, load_library
 from .llama_nodes import label_node
 
@@ -61,6 +62,11 @@ class LlamaCpp:
         return self._library.version
 
     @property
+    def backend(self) -> str:
+        """ "cuda" where layers were offloaded, else "cpu"."""
+        return "cuda" if self.options.gpu_layers else "cpu"
+
+    @property
     def vocabulary(self) -> int:
         """Number of token ids."""
         return int(self._lib.llama_vocab_n_tokens(self._lib.llama_model_get_vocab(self._model)))
@@ -84,19 +90,7 @@ class LlamaCpp:
         began = time.perf_counter_ns()
         self.prefill(tokens)
         ended = time.perf_counter_ns()
-        labels = tuple(dict.fromkeys(label for _, _, label in self._spans))
-        index = {label: i for i, label in enumerate(labels)}
-        columns = np.array([(s, e, index[label]) for s, e, label in self._spans], dtype=np.int64).reshape(-1, 3)
-        names = tuple(dict.fromkeys(label.name for label in labels))
-        name_of = np.array([names.index(label.name) for label in labels], dtype=np.int32)
-        rows = len(columns)
-        operation = columns[:, 2].astype(np.int32)
-        launches = Launches(
-            start=columns[:, 0].copy(), end=columns[:, 1].copy(),
-            name=name_of[operation] if rows else operation,
-            device=np.zeros(rows, np.int32), stream=np.zeros(rows, np.int64), operation=operation,
-        )  # fmt: skip
-        return Trace("spans", names, launches, operations=labels, window_ns=(began, ended))
+        return spans_trace(self._spans, (began, ended))
 
     def logits(self, tokens: Sequence[int]) -> NDArray[np.float32]:
         """Logits of every position, shape [tokens, vocabulary]."""

@@ -1,0 +1,67 @@
+"""The main job: measure HEAD and the last few commits of the engine, keep the results, show where the time went."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+from ..attribution.record import read_records
+from ..capture.machine import machine_class
+from ..history import commits_to_measure, git, uncommitted_changes
+from ..models import model_path
+from ..portrait import portrait
+from ..progress import VARIABLE, Follow
+
+SUMMARY = "measure HEAD and earlier commits (asv), write results/, print the decomposition"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--commits", type=int, default=4, metavar="N", help="how many: HEAD and earlier ones (default 4)")
+    parser.add_argument("--again", action="store_true", help="measure also what has results already")
+    parser.add_argument("--machine", help="name to file the results under (default: this machine's class)")
+
+
+def run(args: argparse.Namespace) -> int:
+    root = Path(__file__).resolve().parents[2]
+    model = model_path()
+    machine = args.machine or machine_class()
+    commits = commits_to_measure(root, max(1, args.commits))
+    changed = uncommitted_changes(root)
+    if changed:
+        print(f"bench: {len(changed)} uncommitted changes of the engine are NOT measured; commit them to see what they do")
+    print(f"bench: {model.name} on {machine}, {len(commits)} commits: {' '.join(c[:8] for c in commits)}", flush=True)
+    environment = {**os.environ, "MINFER_MACHINE": machine, "MINFER_MODEL": str(model), "MINFER_MODELS": str(model.parent)}
+    _asv(root, environment, "machine", "--yes", "--machine", machine)
+    with tempfile.TemporaryDirectory() as scratch:
+        hashes = Path(scratch) / "commits"
+        hashes.write_text("\n".join(commits) + "\n", encoding="ascii")
+        progress = Path(scratch) / "progress"
+        environment[VARIABLE] = str(progress)
+        options = [] if args.again else ["--skip-existing-commits"]
+        with Follow(progress, sys.stdout):
+            code = _asv(root, environment, "run", f"HASHFILE:{hashes}", "--machine", machine, "--show-stderr", *options)
+    if code not in (0, 2):
+        return code
+    return _show(root, machine, commits) or code
+
+
+def _asv(root: Path, environment: dict[str, str], *arguments: str) -> int:
+    return subprocess.run([sys.executable, "-m", "asv", *arguments], cwd=root, env=environment, check=False).returncode
+
+
+def _show(root: Path, machine: str, commits: list[str]) -> int:
+    """The newest measured commit's portrait, and the way on."""
+    for commit in commits:
+        path = root / "results" / machine / "records" / f"{commit}.jsonl"
+        if path.is_file():
+            record = read_records(path)[-1]
+            subject = git(root, "show", "-s", "--format=%s", commit)
+            print(f"\n{portrait(record, subject)}")
+            print("\nOpen the history: make dashboard      Every number is in results/")
+            return 0
+    print("bench: no commit was measured; asv's messages above say why", file=sys.stderr)
+    return 3

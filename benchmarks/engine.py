@@ -1,0 +1,170 @@
+"""The only file that imports minfer: the package of the MEASURED commit, through whatever API that commit had.
+
+Everything else in the suite speaks to ``MeasuredEngine``. A commit whose API cannot do what is asked raises
+CommitTooOldError, which the benchmarks turn into "skipped", never into a failure.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .attribution.errors import UserFacingError
+from .attribution.events import OperationLabel
+from .attribution.record import Model
+
+
+class CommitTooOldError(UserFacingError):
+    """The measured commit has no engine, or none that can do this."""
+
+
+class WrongCommitError(UserFacingError):
+    """The imported package is not the measured commit's: measuring it would file a result under the wrong name."""
+
+
+@dataclass(frozen=True, slots=True)
+class EngineOptions:
+    """How to open the engine. None leaves the engine's own default."""
+
+    backend: str = "auto"
+    ubatch: int | None = None
+    gates: Mapping[str, bool | int | str] = field(default_factory=dict)
+
+
+def import_minfer() -> Any:
+    """The measured commit's package. Raises CommitTooOldError without one, WrongCommitError if it comes from elsewhere."""
+    try:
+        package = importlib.import_module("minfer")
+    except ModuleNotFoundError as error:
+        raise CommitTooOldError(f"minfer: this commit has no such package ({error})") from error
+    if not hasattr(package, "load"):
+        raise CommitTooOldError("minfer.load: this commit's engine cannot load a model yet")
+    expected = os.environ.get("ASV_PYTHONPATH") or os.environ.get("PYTHONPATH", "")
+    source = Path(str(package.__file__)).resolve()
+    if os.environ.get("ASV_COMMIT") and expected:
+        roots = [Path(entry).resolve() for entry in expected.split(os.pathsep) if entry]
+        if not any(source.is_relative_to(root) for root in roots):
+            raise WrongCommitError(
+                f"minfer: imported from {source.parent}, expected the checkout of commit {os.environ['ASV_COMMIT'][:8]}; "
+                "an installed minfer shadows it: pip uninstall minfer"
+            )
+    return package
+
+
+class MeasuredEngine:
+    """One loaded model of the measured commit's engine."""
+
+    name = "minfer"
+
+    def __init__(self, model: Path, options: EngineOptions) -> None:
+        """Load ``model``. What the engine itself raises (an unreadable file, no device) passes through."""
+        package = import_minfer()
+        self.version = str(getattr(package, "__version__", "unknown"))
+        arguments: dict[str, Any] = {"backend": options.backend}
+        if options.ubatch is not None:
+            arguments["ubatch"] = options.ubatch
+        if options.gates:
+            arguments["gates"] = dict(options.gates)
+        self._engine = package.load(model, **arguments)
+        self._path = model
+
+    @property
+    def backend(self) -> str:
+        """ "numpy" or "cuda"."""
+        return str(self._engine.backend.name)
+
+    @property
+    def ubatch(self) -> int:
+        return int(self._engine.ubatch)
+
+    @property
+    def gates(self) -> dict[str, bool | int | str]:
+        return dict(self._engine.gates)
+
+    @property
+    def vocabulary(self) -> int:
+        """Number of token ids."""
+        return int(self._engine.config.vocabulary)
+
+    def memory(self) -> dict[str, int]:
+        """Bytes by purpose, as the engine accounts for them."""
+        return {str(name): int(size) for name, size in self._engine.memory().items()}
+
+    def prefill(self, tokens: Sequence[int]) -> int:
+        """Whole prefill from an empty cache; host ns from the call to the last token's logits, device synchronised."""
+        ids = np.asarray(tokens, dtype=np.int64)
+        self._engine.reset()
+        self._engine.synchronize()
+        began = time.perf_counter_ns()
+        self._engine.prefill(ids)
+        self._engine.synchronize()
+        return time.perf_counter_ns() - began
+
+    def logits(self, tokens: Sequence[int]) -> NDArray[np.float32]:
+        """Logits of every position, shape [tokens, vocabulary]."""
+        return np.asarray(self._engine.logits(np.asarray(tokens, dtype=np.int64)), dtype=np.float32)
+
+    def observe(self, observer: Any | None) -> None:
+        """Let ``observer`` see each operation (its begin and end), or nobody."""
+        self._engine.observer = observer
+
+    def operations(self, nt: int) -> list[OperationLabel]:
+        """What a prefill of ``nt`` tokens runs, in order."""
+        return [operation_label(operation) for operation in self._engine.operations(nt)]
+
+    def model(self) -> Model:
+        """The weights: digest, architecture, how many weights of each type."""
+        file = self._engine.file
+        mix: dict[str, int] = {}
+        for tensor in file.tensors.values():
+            mix[quantisation_name(tensor)] = mix.get(quantisation_name(tensor), 0) + int(np.prod(tensor.shape))
+        return Model(
+            name=self._path.stem,
+            digest=str(file.digest()),
+            architecture=str(self._engine.config.architecture),
+            parameters=sum(mix.values()),
+            quantisation_mix=mix,
+        )
+
+    def close(self) -> None:
+        """Drop the model."""
+        self._engine = None
+
+
+def quantisation_name(tensor: Any) -> str:
+    """ggml's name of a tensor's type, in ggml's own spelling ("q4_K", "f32")."""
+    return str(tensor.type.name)
+
+
+def operation_label(operation: Any) -> OperationLabel:
+    """The engine's description of an operation as the attribution core's."""
+    return OperationLabel(
+        name=operation.name,
+        kernel_class=operation.kernel_class,
+        layer=operation.layer,
+        m=operation.m,
+        n=operation.n,
+        k=operation.k,
+        quantisation=operation.quantisation,
+        macs=operation.macs,
+        bytes=operation.bytes,
+    )
+
+
+def weight_table(model: Path) -> list[tuple[str, int, int, str]]:
+    """(tensor name, n, k, quantisation) of every two-dimensional weight of a GGUF file, read without loading it."""
+    gguf = importlib.import_module("minfer.gguf")
+    table = []
+    for name, tensor in gguf.open_gguf(model).tensors.items():
+        if len(tensor.shape) >= 2:
+            *outer, k = tensor.shape
+            table.append((str(name), int(np.prod(outer)), int(k), quantisation_name(tensor)))
+    return table

@@ -1,0 +1,244 @@
+"""One measurement window: everything that is later divided by each other, taken in one sitting, as one record.
+
+For each prompt length: warm up, take untraced walls of the engine and of the peer in turn, then traced ones, and take the
+trace with the median wall apart. Nothing here computes a ratio: that is what pairs are for (attribution/pair.py).
+"""
+
+from __future__ import annotations
+
+import datetime
+import os
+import statistics
+import subprocess
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+import numpy as np
+
+from .attribution import checks
+from .attribution.decompose import decompose
+from .attribution.events import Trace
+from .attribution.macs import same_gmac
+from .attribution.record import Check, Decomposition, Record, Wall, Window
+from .capture import ceilings, memory
+from .capture.conditions import Probe
+from .capture.instrument import Instrument, instrument_for
+from .capture.machine import describe_machine
+from .engine import EngineOptions, MeasuredEngine
+from .interleave import interleaved, planned_rounds, quarantined, usable
+from .peers.llama_cpp import LlamaCpp
+from .peers.llama_library import PeerUnavailableError
+
+PEER_UBATCHES = (512, 2048, 4096)
+"""The peer runs at each of these that differ at the prompt's length; the fastest is the baseline, all are kept."""
+TOKEN_SEED = 37
+FIRST_PLAIN_TOKEN = 300
+"""Lower ids are control and byte tokens in every vocabulary met so far."""
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What to measure, and how long to go on."""
+
+    model: Path
+    nts: tuple[int, ...]
+    machine: str
+    samples: int = 10
+    least_samples: int = 3
+    traced: int = 3
+    seconds_per_nt: float = 40.0
+    engine: EngineOptions = field(default_factory=EngineOptions)
+    peer: bool = True
+
+
+def prompt(nt: int, vocabulary: int) -> list[int]:
+    """``nt`` token ids, the same for every engine, commit and day: speed must not depend on a text."""
+    first = min(FIRST_PLAIN_TOKEN, vocabulary // 2)
+    return [int(i) for i in np.random.default_rng(TOKEN_SEED).integers(first, vocabulary, nt)]
+
+
+def peer_ubatches(nt: int) -> tuple[int, ...]:
+    """The peer's batch sizes to try at ``nt``: always at least two, so that "at its best" means something."""
+    sizes = dict.fromkeys(min(ubatch, nt) for ubatch in PEER_UBATCHES)
+    return tuple(sizes) if len(sizes) > 1 else (nt, max(1, nt // 2))
+
+
+def take_window(plan: Plan, say: Callable[[str], None] = lambda text: None) -> Record:
+    """Measure everything in ``plan``. What the engine raises passes through; a missing peer is noted on the record."""
+    started = _now()
+    probe = Probe()
+    states = [probe.snapshot("before")]
+    engine = MeasuredEngine(plan.model, plan.engine)
+    instrument = instrument_for(engine)
+    notes: list[str] = []
+    walls: list[Wall] = []
+    for nt in plan.nts:
+        walls.extend(_walls(plan, engine, instrument, probe, nt, notes, say))
+        states.append(probe.snapshot("during"))
+    say("measuring the machine's ceilings")
+    limits = ceilings.measure(engine.backend)
+    states.append(probe.snapshot("after"))
+    commit, date = _commit()
+    record = Record(
+        commit=commit,
+        commit_time=date,
+        machine=describe_machine(plan.machine),
+        window=Window(f"{plan.machine} {commit[:8]} {started}", started, _now(), tuple(states)),
+        instrument=instrument.name,
+        instrument_version=instrument.version,
+        model=engine.model(),
+        walls=tuple(walls),
+        ceilings=limits,
+        notes=tuple(dict.fromkeys(notes)),
+    )
+    return replace(record, checks=(*checks.record_checks(record), *_same_work(record)))
+
+
+def _walls(
+    plan: Plan,
+    engine: MeasuredEngine,
+    instrument: Instrument,
+    probe: Probe,
+    nt: int,
+    notes: list[str],
+    say: Callable[[str], None],
+) -> list[Wall]:
+    """The engine's wall at ``nt`` and the peer's at each of its ubatches."""
+    tokens = prompt(nt, engine.vocabulary)
+    say(f"nt {nt}: warming up")
+    alone = memory.reset_peak()
+    warm_ns = engine.prefill(tokens)
+    peak = memory.peak_bytes() if alone else None
+    arms: dict[str, Callable[[], int]] = {"minfer": lambda: engine.prefill(tokens)}
+    peers = _open_peers(plan, instrument, nt, notes)
+    try:
+        for ubatch, peer in peers.items():
+            warm_ns += peer.prefill(tokens)
+            arms[f"llama.cpp {ubatch}"] = lambda peer=peer: peer.prefill(tokens)  # type: ignore[misc]
+        wanted = planned_rounds(warm_ns, most=plan.samples, least=plan.least_samples, seconds=plan.seconds_per_nt)
+        rounds = interleaved(arms, wanted, probe, lambda i, of, why: say(f"nt {nt}: sample {i} of {of}{_because(why)}"))
+    finally:
+        for peer in peers.values():
+            peer.close()
+    used, quiet = usable(rounds, plan.least_samples)
+    if not quiet:
+        notes.append(f"nt {nt}: fewer than {plan.least_samples} clean samples, so all are shown; measure again")
+    say(f"nt {nt}: tracing")
+    traces = [instrument.trace_engine(engine, tokens) for _ in range(plan.traced)]
+    ours = Wall(
+        engine=engine.name,
+        engine_version=engine.version,
+        backend=engine.backend,
+        nt=nt,
+        ubatch=engine.ubatch,
+        gates=engine.gates,
+        samples_ns=tuple(taken.ns["minfer"] for taken in used),
+        quarantined=quarantined(rounds, "minfer"),
+        peak_memory_bytes=peak,
+        memory_bytes=engine.memory(),
+    )
+    ours = _decomposed(ours, traces)
+    states = (probe.snapshot("during"),)
+    theirs = []
+    for ubatch in peers:
+        arm = f"llama.cpp {ubatch}"
+        theirs.append(
+            replace(
+                _with_work_of(ours, _peer_wall(plan, instrument, nt, ubatch, tokens)),
+                samples_ns=tuple(taken.ns[arm] for taken in used),
+                quarantined=quarantined(rounds, arm),
+            )
+        )
+    return [replace(wall, checks=checks.wall_checks(wall, states)) for wall in (ours, *theirs)]
+
+
+def _open_peers(plan: Plan, instrument: Instrument, nt: int, notes: list[str]) -> dict[int, LlamaCpp]:
+    if not plan.peer:
+        notes.append("no peer: not asked for")
+        return {}
+    peers: dict[int, LlamaCpp] = {}
+    try:
+        for ubatch in peer_ubatches(nt):
+            peers[ubatch] = instrument.open_peer(plan.model, nt, ubatch, traced=False)
+    except PeerUnavailableError as error:
+        notes.append(f"no peer: {error}")
+    return peers
+
+
+def _peer_wall(plan: Plan, instrument: Instrument, nt: int, ubatch: int, tokens: Sequence[int]) -> Wall:
+    """The peer's traced side at one ubatch."""
+    with instrument.open_peer(plan.model, nt, ubatch, traced=True) as peer:
+        peer.prefill(tokens)
+        traces = [instrument.trace_peer(peer, tokens) for _ in range(plan.traced)]
+        wall = Wall(
+            engine=peer.name,
+            engine_version=peer.version,
+            backend=peer.backend,
+            nt=nt,
+            ubatch=ubatch,
+            gates={},
+            samples_ns=(),
+        )
+        return _decomposed(wall, traces)
+
+
+def _decomposed(wall: Wall, traces: list[Trace]) -> Wall:
+    """The wall with its traced repetition of median length taken apart; classes keep their times in all of them."""
+    parts = [decompose(trace) for trace in traces]
+    lengths = [part.wall_ns for part in parts]
+    median = parts[lengths.index(statistics.median_low(lengths))]
+    return replace(wall, traced_ns=tuple(lengths), decomposition=_with_samples(median, parts))
+
+
+def _with_work_of(ours: Wall, theirs: Wall) -> Wall:
+    """Fill in the work that a peer's trace cannot tell: causal attention is the model's own, whoever computes it."""
+    if ours.decomposition is None or theirs.decomposition is None:
+        return theirs
+    known = {found.name: found.macs for found in ours.decomposition.classes if found.name == "attention"}
+    classes = tuple(
+        replace(found, macs=known.get(found.name)) if found.macs is None else found for found in theirs.decomposition.classes
+    )
+    return replace(theirs, decomposition=replace(theirs.decomposition, classes=classes))
+
+
+def _same_work(record: Record) -> tuple[Check, ...]:
+    """Trust rule 6 for each prompt length that has a peer: the same weights are the same GMAC on both sides."""
+    found = []
+    for nt in sorted({wall.nt for wall in record.walls}):
+        ours, theirs = (checks.best_wall(record.walls, engine, nt) for engine in ("minfer", "llama.cpp"))
+        if ours and theirs and ours.decomposition and theirs.decomposition:
+            sides = (f"minfer @{nt}", f"llama.cpp @{nt}")
+            found.append(same_gmac(ours.decomposition.classes, theirs.decomposition.classes, sides))
+    return tuple(found)
+
+
+def _with_samples(median: Decomposition, parts: list[Decomposition]) -> Decomposition:
+    times = [{found.name: found.ns for found in part.classes} for part in parts]
+    return replace(
+        median,
+        classes=tuple(replace(c, samples_ns=tuple(part.get(c.name, 0) for part in times)) for c in median.classes),
+    )
+
+
+def _because(reason: str | None) -> str:
+    return f" (one quarantined: {reason})" if reason else ""
+
+
+def _now() -> str:
+    return datetime.datetime.now(datetime.UTC).isoformat(timespec="milliseconds")
+
+
+def _commit() -> tuple[str, str]:
+    """Hash and ISO date of the measured commit: asv's word for it, else this checkout's HEAD."""
+    root = os.environ.get("ASV_PYTHONPATH", "").split(os.pathsep)[0] or str(Path(__file__).resolve().parents[1])
+    named = os.environ.get("ASV_COMMIT", "HEAD")
+    done = subprocess.run(
+        ["git", "-C", root, "show", "-s", "--format=%H %cI", named], capture_output=True, text=True, check=False
+    )
+    if done.returncode != 0:
+        print(f"window: git show {named} failed: {done.stderr.strip()}", file=sys.stderr)
+        return named, ""
+    commit, date = done.stdout.split()
+    return commit, date
