@@ -222,7 +222,7 @@ def _lookup(calls: ApiCalls, wanted: Int64, missing: int) -> Int64:
     order = np.lexsort((calls.start, calls.correlation))
     keys = calls.correlation[order]
     place = np.minimum(np.searchsorted(keys, wanted, side="left"), keys.size - 1)
-    return np.where(keys[place] == wanted, calls.start[order][place], missing)
+    return np.where((keys[place] == wanted) & (wanted > 0), calls.start[order][place], missing)
 
 
 def _empty() -> tuple[Int64, Int64]:

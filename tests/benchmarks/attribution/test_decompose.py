@@ -65,7 +65,7 @@ def _sweep(launches, copies, calls, window):
     everything = [(start, end, correlation) for start, end, _, _, _, correlation in launches]
     everything += [(start, end, correlation) for start, end, _, correlation in copies]
     call_of = {}
-    for start, correlation in calls:
+    for start, correlation in (call for call in calls if call[1] > 0):
         call_of[correlation] = min(start, call_of.get(correlation, start))
     for now in range(*window):
         running = [row for row in launches if row[0] <= now < row[1]]
