@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import dataclasses
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from ..attribution.statistics import paired, sequential
@@ -75,25 +76,36 @@ class Comparison:
 
 def compare(repository: Repository, base: Revision, head: Revision, settings: Settings, progress: Progress) -> Comparison:
     """Raises BenchmarkFailedError, NothingMeasuredError or MachineUnfitError, each with the one line for the user."""
-    started = time.monotonic()
     state = State(repository.state_folder, settings.question(base.commit, head.commit))
     pairs = state.load() if settings.resume else []
     if pairs:
         progress(f"resumed {len(pairs)} pairs")
     probe = Probe(settings.limits)
     with checked_out(repository, {"base": base.commit, "head": head.commit}) as checkouts:
-        request = settings.request()
         for arm, revision in zip(ARMS, (base, head), strict=True):
             progress(f"trying {arm} {revision.short} ({revision.subject})")
-            _try(dataclasses.replace(request, arm=arm, checkout=str(checkouts[arm]), samples=1), revision, settings, probe)
+            try_arm(arm, checkouts[arm], revision, settings, probe)
+        return compare_checkouts(checkouts, settings, probe, pairs, state.save, progress)
 
-        def measure(first: str) -> Pair:
-            numbered = dataclasses.replace(request, replicate=len(pairs))
-            return run_pair(numbered, checkouts, first, probe, settings.timeout)
 
-        sampling.collect(
-            pairs, measure, settings.rule, settings.patterns, settings.budget, state.save, progress, settings.most_pairs
-        )
+def compare_checkouts(
+    checkouts: Mapping[str, Path],
+    settings: Settings,
+    probe: Probe,
+    pairs: list[Pair],
+    save: Callable[[Sequence[Pair]], None],
+    progress: Progress,
+    first_replicate: int = 0,
+) -> Comparison:
+    """The pairs and the verdict of two checkouts that are there already. ``pairs`` are those taken earlier."""
+    started = time.monotonic()
+    request = settings.request()
+
+    def measure(first: str) -> Pair:
+        numbered = dataclasses.replace(request, replicate=first_replicate + len(pairs))
+        return run_pair(numbered, checkouts, first, probe, settings.timeout)
+
+    sampling.collect(pairs, measure, settings.rule, settings.patterns, settings.budget, save, progress, settings.most_pairs)
     series = sampling.series_of(pairs, settings.patterns)
     if not series:
         raise NothingMeasuredError(f"no pair was measured within {settings.budget:.0f} s; raise --budget")
@@ -103,8 +115,9 @@ def compare(repository: Repository, base: Revision, head: Revision, settings: Se
     return Comparison(tuple(pairs), tuple(series), findings, settled, time.monotonic() - started)
 
 
-def _try(request: Request, revision: Revision, settings: Settings, probe: Probe) -> None:
+def try_arm(arm: str, checkout: Path, revision: Revision, settings: Settings, probe: Probe) -> None:
     """Fail early and clearly; also fills the caches of compiled code that the first process of a checkout would pay for."""
+    request = dataclasses.replace(settings.request(), arm=arm, checkout=str(checkout), samples=1)
     report = run_arm(request, probe, settings.timeout).report
     where = f"{request.arm} {revision.short} ({revision.name})"
     if report.status is Status.LACKS_API and request.arm == "base":

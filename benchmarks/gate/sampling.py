@@ -28,7 +28,7 @@ def series_of(pairs: Sequence[Pair], patterns: Sequence[str] = ()) -> list[Paire
     """
     used = accepted(pairs)
     names = list(dict.fromkeys(name for pair in used for arm in (pair.base, pair.head) for name in arm))
-    chosen = [name for name in names if not patterns or any(fnmatchcase(name, pattern) for pattern in patterns)]
+    chosen = matching(names, patterns)
     if names and not chosen:
         raise NothingMeasuredError(f"--metric {' '.join(patterns)}: matches none of {', '.join(names)}")
     found: list[PairedSeries] = []
@@ -44,6 +44,11 @@ def series_of(pairs: Sequence[Pair], patterns: Sequence[str] = ()) -> list[Paire
             )
         )
     return found
+
+
+def matching(names: Sequence[str], patterns: Sequence[str]) -> list[str]:
+    """The names that one of ``patterns`` matches; all where there is no pattern."""
+    return [name for name in names if not patterns or any(fnmatchcase(name, pattern) for pattern in patterns)]
 
 
 def accepted(pairs: Sequence[Pair]) -> list[Pair]:
