@@ -20,8 +20,9 @@ from .signed_rank import Floats, SignedRank
 
 MARGIN = 0.02
 """A slowdown up to this share is let pass."""
-FLOOR_SHARE = 0.25
-"""The absolute floor where none is given: this part of the margin, taken of the group's wall (0.5 % of the wall)."""
+FLOOR_SHARE = 0.05
+"""The absolute floor where none is given: this part of the margin, taken of the group's wall (0.1 % of the wall). A class
+of less than a twentieth of the wall is so given a wider margin than the others."""
 ALPHA = 0.01
 """Chance of one or more SLOWER (or FASTER) among all metrics, when none is beyond its margin."""
 BETA = 0.05
