@@ -14,6 +14,7 @@ from ..quantisation import Float32, dequantise
 from ..rotary import Rotary
 from . import Gates, KvCache, Matrix
 from .dense import DenseWeights
+from .turns import Turns
 
 _FIRST_CAPACITY = 512
 _GELU = np.float32(sqrt(2.0 / pi))
@@ -62,6 +63,7 @@ class NumpyBackend:
     def __init__(self, gates: Gates) -> None:
         self.gates = resolve("numpy", gates)
         self._caches: list[NumpyKvCache] = []
+        self._turns = Turns()
         self._weights = DenseWeights(int(self.gates["weight_cache_bytes"]))
 
     def matrix(self, tensor: Tensor) -> Matrix:
@@ -97,17 +99,17 @@ class NumpyBackend:
         return y
 
     def rope(self, x: Float32, rotary: Rotary, position: int) -> Float32:
-        angles = np.outer(np.arange(position, position + x.shape[0]), rotary.frequencies)
-        cosine = (np.cos(angles) * rotary.magnitude).astype(np.float32)[:, None, :]
-        sine = (np.sin(angles) * rotary.magnitude).astype(np.float32)[:, None, :]
+        cosine, sine = self._turns.at(rotary, position, position + x.shape[0])
         half = rotary.dimensions // 2
         if rotary.interleaved:
             first, second = x[..., 0 : 2 * half : 2], x[..., 1 : 2 * half : 2]
         else:
             first, second = x[..., :half], x[..., half : 2 * half]
-        turned = first * cosine - second * sine
-        second[...] = first * sine + second * cosine
-        first[...] = turned
+        crossed = first * sine
+        first *= cosine
+        first -= second * sine
+        second *= cosine
+        second += crossed
         return x
 
     def kv_cache(self, layers: int, capacity: int, kv_heads: int, key_length: int, value_length: int) -> NumpyKvCache:
@@ -197,4 +199,5 @@ class NumpyBackend:
         return {
             "dequantised weights": self._weights.kept_bytes + self._weights.buffer_bytes,
             "kv cache": sum(cache.nbytes for cache in self._caches),
+            "scratch": self._turns.nbytes,
         }
