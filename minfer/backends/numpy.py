@@ -13,6 +13,7 @@ from ..gguf import Tensor
 from ..quantisation import Float32, dequantise
 from ..rotary import Rotary
 from . import Gates, KvCache, Matrix
+from .attend import Attend
 from .dense import DenseWeights
 from .turns import Turns
 
@@ -63,6 +64,7 @@ class NumpyBackend:
     def __init__(self, gates: Gates) -> None:
         self.gates = resolve("numpy", gates)
         self._caches: list[NumpyKvCache] = []
+        self._attend = Attend()
         self._turns = Turns()
         self._weights = DenseWeights(int(self.gates["weight_cache_bytes"]))
 
@@ -128,25 +130,9 @@ class NumpyBackend:
         self, q: Float32, cache: KvCache, layer: int, position: int, scale: float, window: int | None, softcap: float | None
     ) -> Float32:
         assert isinstance(cache, NumpyKvCache)
-        m, heads, width = q.shape
-        end = position + m
+        end = position + q.shape[0]
         keys, values = cache.keys[layer, :, :end], cache.values[layer, :, :end]
-        kv_heads = keys.shape[0]
-        # One matrix product serves all heads of a group: [kv_heads, group * m, width].
-        grouped = (q * np.float32(scale)).reshape(m, kv_heads, heads // kv_heads, width).transpose(1, 2, 0, 3)
-        scores: Float32 = np.matmul(grouped.reshape(kv_heads, -1, width), keys.transpose(0, 2, 1))
-        if softcap is not None:
-            scores = self.softcap(scores, softcap)
-        scores = scores.reshape(heads, m, end)
-        behind = np.arange(position, end)[:, None] - np.arange(end)[None, :]
-        hidden = behind < 0 if window is None else (behind < 0) | (behind >= window)
-        scores[:, hidden] = -np.inf
-        scores -= scores.max(axis=-1, keepdims=True)
-        np.exp(scores, out=scores)
-        scores /= scores.sum(axis=-1, keepdims=True)
-        mixed: Float32 = np.matmul(scores.reshape(kv_heads, -1, end), values)
-        out: Float32 = mixed.reshape(heads, m, -1).transpose(1, 0, 2).reshape(m, -1)
-        return out
+        return self._attend(q, keys, values, position, scale, window, softcap)
 
     def add(self, x: Float32, y: Float32) -> Float32:
         x += y
@@ -199,5 +185,5 @@ class NumpyBackend:
         return {
             "dequantised weights": self._weights.kept_bytes + self._weights.buffer_bytes,
             "kv cache": sum(cache.nbytes for cache in self._caches),
-            "scratch": self._turns.nbytes,
+            "scratch": self._turns.nbytes + self._attend.nbytes,
         }

@@ -1,0 +1,85 @@
+"""Attention on NumPy, a block of queries at a time.
+
+A block needs only the keys that its mask leaves, so causal attention does little more than half of the square, a sliding
+window less, and the scores stay in a core's cache instead of growing with the square of the prompt.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+Float32 = NDArray[np.float32]
+
+_QUERIES = 64
+"""Queries in a block; 32 to 128 measure alike on an EPYC with 512 tokens, four heads of 256."""
+
+_LATER = np.triu(np.full((_QUERIES, _QUERIES), -np.inf, np.float32), 1)
+"""Added to the scores of a block's own keys: a token does not see those after it."""
+
+
+class Attend:
+    """Holds the buffer for one block's scores."""
+
+    def __init__(self) -> None:
+        self._buffer: Float32 = np.empty(0, np.float32)
+
+    @property
+    def nbytes(self) -> int:
+        return int(self._buffer.nbytes)
+
+    def __call__(
+        self,
+        q: Float32,
+        keys: Float32,
+        values: Float32,
+        position: int,
+        scale: float,
+        window: int | None,
+        softcap: float | None,
+    ) -> Float32:
+        """q [m, heads, d] over keys [kv_heads, position + m, d] and values [kv_heads, position + m, dv]: [m, heads * dv]."""
+        m, heads, width = q.shape
+        kv_heads, group = keys.shape[0], heads // keys.shape[0]
+        out = np.empty((m, heads, values.shape[2]), np.float32)
+        for start in range(0, m, _QUERIES):
+            n = min(_QUERIES, m - start)
+            here = position + start
+            first = 0 if window is None else max(0, here - window + 1)
+            # One matrix product serves all heads of a group: [kv_heads, group * n, d].
+            scaled = np.empty((kv_heads, group, n, width), np.float32)
+            block = q[start : start + n].reshape(n, kv_heads, group, width).transpose(1, 2, 0, 3)
+            np.multiply(block, np.float32(scale), out=scaled)
+            scores = self._scores(kv_heads, group * n, here + n - first)
+            np.matmul(scaled.reshape(kv_heads, -1, width), keys[:, first : here + n].transpose(0, 2, 1), out=scores)
+            total = _exponentials(scores.reshape(heads, n, -1), here - first, window, softcap)
+            mixed: Float32 = np.matmul(scores, values[:, first : here + n]).reshape(heads, n, -1)
+            mixed /= total
+            out[start : start + n] = mixed.transpose(1, 0, 2)
+        return out.reshape(m, -1)
+
+    def _scores(self, kv_heads: int, rows: int, keys: int) -> Float32:
+        size = kv_heads * rows * keys
+        if self._buffer.size < size:
+            self._buffer = np.empty(size, np.float32)
+        return self._buffer[:size].reshape(kv_heads, rows, keys)
+
+
+def _exponentials(scores: Float32, before: int, window: int | None, softcap: float | None) -> Float32:
+    """Turn scores [heads, n, before + n] into exp(score - the row's largest), in place; returns row sums [heads, n, 1].
+
+    Query i is key ``before + i``; keys after it, and those ``window`` or more before it, become 0.
+    """
+    n = scores.shape[1]
+    if softcap is not None:
+        scores /= np.float32(softcap)
+        np.tanh(scores, out=scores)
+        scores *= np.float32(softcap)
+    scores[:, :, before:] += _LATER[:n, :n]
+    if window is not None and before + n > window:
+        distance = np.arange(before, before + n)[:, None] - np.arange(before + n - window)[None, :]
+        scores[:, :, : before + n - window] += np.where(distance >= window, np.float32(-np.inf), np.float32(0))
+    scores -= scores.max(axis=-1, keepdims=True)
+    np.exp(scores, out=scores)
+    total: Float32 = scores.sum(axis=-1, keepdims=True)
+    return total
