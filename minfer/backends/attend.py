@@ -9,6 +9,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from .pool import Pool
+
 Float32 = NDArray[np.float32]
 
 _QUERIES = 64
@@ -19,14 +21,10 @@ _LATER = np.triu(np.full((_QUERIES, _QUERIES), -np.inf, np.float32), 1)
 
 
 class Attend:
-    """Holds the buffer for one block's scores."""
+    """Takes its memory from ``pool``."""
 
-    def __init__(self) -> None:
-        self._buffer: Float32 = np.empty(0, np.float32)
-
-    @property
-    def nbytes(self) -> int:
-        return int(self._buffer.nbytes)
+    def __init__(self, pool: Pool) -> None:
+        self._take = pool.take
 
     def __call__(
         self,
@@ -41,28 +39,22 @@ class Attend:
         """q [m, heads, d] over keys [kv_heads, position + m, d] and values [kv_heads, position + m, dv]: [m, heads * dv]."""
         m, heads, width = q.shape
         kv_heads, group = keys.shape[0], heads // keys.shape[0]
-        out = np.empty((m, heads, values.shape[2]), np.float32)
+        out = self._take(m, heads, values.shape[2])
         for start in range(0, m, _QUERIES):
             n = min(_QUERIES, m - start)
             here = position + start
             first = 0 if window is None else max(0, here - window + 1)
             # One matrix product serves all heads of a group: [kv_heads, group * n, d].
-            scaled = np.empty((kv_heads, group, n, width), np.float32)
+            scaled = self._take(kv_heads, group, n, width)
             block = q[start : start + n].reshape(n, kv_heads, group, width).transpose(1, 2, 0, 3)
             np.multiply(block, np.float32(scale), out=scaled)
-            scores = self._scores(kv_heads, group * n, here + n - first)
+            scores = self._take(kv_heads, group * n, here + n - first)
             np.matmul(scaled.reshape(kv_heads, -1, width), keys[:, first : here + n].transpose(0, 2, 1), out=scores)
             total = _exponentials(scores.reshape(heads, n, -1), here - first, window, softcap)
-            mixed: Float32 = np.matmul(scores, values[:, first : here + n]).reshape(heads, n, -1)
-            mixed /= total
-            out[start : start + n] = mixed.transpose(1, 0, 2)
+            mixed = self._take(kv_heads, group * n, values.shape[2])
+            np.matmul(scores, values[:, first : here + n], out=mixed)
+            np.divide(mixed.reshape(heads, n, -1), total, out=out[start : start + n].transpose(1, 0, 2))
         return out.reshape(m, -1)
-
-    def _scores(self, kv_heads: int, rows: int, keys: int) -> Float32:
-        size = kv_heads * rows * keys
-        if self._buffer.size < size:
-            self._buffer = np.empty(size, np.float32)
-        return self._buffer[:size].reshape(kv_heads, rows, keys)
 
 
 def _exponentials(scores: Float32, before: int, window: int | None, softcap: float | None) -> Float32:

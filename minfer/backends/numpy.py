@@ -15,6 +15,7 @@ from ..rotary import Rotary
 from . import Gates, KvCache, Matrix
 from .attend import Attend
 from .dense import DenseWeights
+from .pool import Pool
 from .turns import Turns
 
 _FIRST_CAPACITY = 512
@@ -64,7 +65,8 @@ class NumpyBackend:
     def __init__(self, gates: Gates) -> None:
         self.gates = resolve("numpy", gates)
         self._caches: list[NumpyKvCache] = []
-        self._attend = Attend()
+        self._pool = Pool()
+        self._attend = Attend(self._pool)
         self._turns = Turns()
         self._weights = DenseWeights(int(self.gates["weight_cache_bytes"]))
 
@@ -90,14 +92,19 @@ class NumpyBackend:
 
     def _times(self, x: Float32, weight: Matrix, expert: int | None = None) -> Float32:
         """x [m, k] times the transpose of the weight, or of one expert's: [m, n]."""
-        y = np.empty((x.shape[0], weight.n), np.float32)
+        y = self._pool.take(x.shape[0], weight.n)
         for start, rows in self._weights.rows(weight, expert):
             np.matmul(x, rows.T, out=y[:, start : start + len(rows)])
         return y
 
     def rms_norm(self, x: Float32, weight: Float32, epsilon: float) -> Float32:
-        mean = np.einsum("...i,...i->...", x, x)[..., None] / np.float32(x.shape[-1])
-        y: Float32 = x / np.sqrt(mean + np.float32(epsilon)) * weight
+        root = np.vecdot(x, x)[..., None]
+        root /= np.float32(x.shape[-1])
+        root += np.float32(epsilon)
+        np.sqrt(root, out=root)
+        y = self._pool.take(*x.shape)
+        np.divide(x, root, out=y)
+        y *= weight
         return y
 
     def rope(self, x: Float32, rotary: Rotary, position: int) -> Float32:
@@ -107,9 +114,9 @@ class NumpyBackend:
             first, second = x[..., 0 : 2 * half : 2], x[..., 1 : 2 * half : 2]
         else:
             first, second = x[..., :half], x[..., half : 2 * half]
-        crossed = first * sine
+        crossed = np.multiply(first, sine, out=self._pool.take(*first.shape))
         first *= cosine
-        first -= second * sine
+        first -= np.multiply(second, sine, out=self._pool.take(*first.shape))
         second *= cosine
         second += crossed
         return x
@@ -139,11 +146,19 @@ class NumpyBackend:
         return x
 
     def gated(self, gate: Float32, up: Float32, activation: str) -> Float32:
+        inner = self._pool.take(*gate.shape)
         if activation == "silu":
-            gate /= np.float32(1.0) + np.exp(-gate)
+            # x / (1 + exp(-x)) as x * (1 + tanh(x / 2)) / 2: it cannot overflow.
+            np.multiply(gate, np.float32(0.5), out=inner)
         else:
-            inner = _GELU * gate * (np.float32(1.0) + np.float32(0.044715) * gate * gate)
-            gate *= np.float32(0.5) * (np.float32(1.0) + np.tanh(inner))
+            np.multiply(gate, gate, out=inner)
+            inner *= np.float32(0.044715) * _GELU
+            inner += _GELU
+            inner *= gate
+        np.tanh(inner, out=inner)
+        inner += np.float32(1.0)
+        inner *= np.float32(0.5)
+        gate *= inner
         gate *= up
         return gate
 
@@ -155,7 +170,7 @@ class NumpyBackend:
 
     def expert_linear(self, weight: Matrix, x: Float32, routing: Routing) -> Float32:
         rows = routing.experts
-        out = np.empty((*rows.shape, weight.n), np.float32)
+        out = self._pool.take(*rows.shape, weight.n)
         for expert in np.unique(rows):
             token, slot = np.nonzero(rows == expert)
             inputs = x[token] if x.ndim == 2 else x[token, slot]
@@ -185,5 +200,5 @@ class NumpyBackend:
         return {
             "dequantised weights": self._weights.kept_bytes + self._weights.buffer_bytes,
             "kv cache": sum(cache.nbytes for cache in self._caches),
-            "scratch": self._turns.nbytes + self._attend.nbytes,
+            "scratch": self._turns.nbytes + self._pool.nbytes,
         }

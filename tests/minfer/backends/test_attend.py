@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from minfer.backends.attend import Attend
+from minfer.backends.pool import Pool
 
 
 def plain(q, keys, values, position, scale, window, softcap):
@@ -28,4 +29,4 @@ def test_as_the_definition(position, m, window, softcap):
     keys = random.standard_normal((2, position + m, 8)).astype(np.float32)
     values = random.standard_normal((2, position + m, 6)).astype(np.float32)
     how = (position, 0.7, window, softcap)
-    np.testing.assert_allclose(Attend()(q, keys, values, *how), plain(q, keys, values, *how), atol=1e-5)
+    np.testing.assert_allclose(Attend(Pool())(q, keys, values, *how), plain(q, keys, values, *how), atol=1e-5)
