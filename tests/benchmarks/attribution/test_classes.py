@@ -78,6 +78,12 @@ _KNOWN = {
     "void at::native::(anonymous namespace)::upsample_gen2d_aa_out_frame<float, float, X>(T2)": "elementwise",
     "void fbgemm_gpu::permute_2D_lengths_kernel<int>(int, int, int const*)": "embedding",
     "magma_sgemmEx_kernel<float, float, float, false, false, 6, 3, 5, 3, 3>": "f32 GEMM",
+    "void vllm::moe::topkGatingSoftmax<8, 64, 4, 16>(float const*)": "router",
+    "triton_red_fused__to_copy_add_mean_mul_pow_rsqrt_0": "norm",
+    "sm80_xmma_fprop_implicit_gemm_bf16bf16_bf16f32_f32_nhwckrsc_nhwc_tilesize128x128x32": "convolution",
+    "_w8a8_block_fp8_matmul": "fp8 GEMM",
+    "minfer_mmv_iq4_xs": "iq4_xs GEMV",
+    "minfer_combine": "router",
     "void vllm::rotary_embedding_kernel<c10::BFloat16, true>(long const*)": "rope",
     "void vllm::rms_norm_kernel<c10::BFloat16>(c10::BFloat16*)": "norm",
     "void vllm::act_and_mul_kernel<c10::BFloat16, &vllm::silu_kernel<c10::BFloat16>, true>(X)": "elementwise",
@@ -104,7 +110,7 @@ def test_an_unknown_symbol_is_unclassified_and_open_to_the_engines_label():
 
 def test_a_fix_up_is_a_split_of_its_gemm():
     answer = classify_symbol("void mul_mat_q_stream_k_fixup<(ggml_type)12, 128, false>(int const*)")
-    assert (answer.name, answer.split, answer.generic) == ("q4_K GEMM", "stream-k fix-up", False)
+    assert (answer.name, answer.split, answer.generic) == ("q4_K GEMM", "stream-k fix-up", True)
 
 
 def test_a_library_gemm_is_generic_and_a_dequantise_is_not():
@@ -149,3 +155,50 @@ def test_a_bad_rules_file_is_one_line_that_names_the_place(tmp_path: Path, text,
 def test_a_missing_rules_file_is_one_line(tmp_path: Path):
     with pytest.raises(RulesError, match="cannot be read"):
         load_rules(tmp_path / "none.toml")
+
+
+_GGML_KERNELS = {
+    "attention": "diag_mask_inf_f32 flash_attn_combine_results flash_attn_ext_f16 flash_attn_ext_vec "
+    "flash_attn_mask_to_KV_max flash_attn_stream_k_fixup_general flash_attn_stream_k_fixup_uniform "
+    "flash_attn_tile lightning_indexer_kernel_vec "
+    "lightning_indexer_kernel_wmma soft_max_back_f32 soft_max_f32 soft_max_f32_parallelize_cols",
+    "activation quantise": "quantize_mmq_mxfp4 quantize_mmq_nvfp4 quantize_mmq_q8_1 quantize_q8_1",
+    "collective": "ggml_cuda_ar_add_kernel ggml_cuda_ar_kernel",
+    "convolution": "col2im_1d_kernel conv2d_dw_kernel conv2d_kernel conv2d_transpose_kernel conv_transpose_1d_kernel "
+    "im2col_3d_kernel im2col_kernel pool2d_nchw_kernel",
+    "copy": "concat_cont concat_non_cont convert_unary cpy_f32_q cpy_q_f32 cpy_scalar cpy_scalar_contiguous "
+    "cpy_scalar_transpose k_repeat_back pad_f32 pad_reflect_1d_kernel_f32 roll_f32_cuda",
+    "elementwise": "acc_f32 add_id_kernel arange_f32 diag_kernel fill_kernel k_bin_bcast k_bin_bcast_unravel "
+    "leaky_relu_kernel op_clamp_kernel scale_f32 silu_back_kernel snake_kernel softcap_f32 swiglu_oai_kernel "
+    "timestep_embedding_f32 tri_kernel unary_gated_op_kernel unary_op_kernel upscale_f32 upscale_f32_bicubic xielu_kernel",
+    "embedding": "k_get_rows k_get_rows_back_float k_get_rows_float k_get_rows_float_vec k_get_rows_kq",
+    "GEMM": "get_batch_pointers k_compute_batched_ptrs k_compute_out_prod_ptrs mul_mat_f mul_mat_f_ids mul_mat_q "
+    "mul_mat_q_stream_k_fixup mul_mat_vec_f mul_mat_vec_q mul_mat_vec_q_moe",
+    "hadamard transform": "fwht_cuda",
+    "hyper-connection": "dsv4_hc_comb_f32 dsv4_hc_post_f32 dsv4_hc_pre_f32",
+    "kv write": "k_set_rows k_set_rows_quant",
+    "logits": "argmax_f32 count_equal cross_entropy_loss_back_f32 cross_entropy_loss_f32",
+    "norm": "group_norm_f32 l2_norm_f32 norm_f32 rms_norm_back_f32 rms_norm_f32 rms_norm_mul_rope_f32",
+    "optimiser": "opt_step_adamw_f32 opt_step_sgd_f32",
+    "reduction": "divide_by_count reduce_rows_f32",
+    "rope": "rope_multi rope_neox rope_norm rope_vision",
+    "router": "init_indices init_offsets k_argsort_f32_i32 mm_ids_helper topk_moe_cuda",
+    "sort and scan": "cumsum_cub_kernel cumsum_kernel",
+    "state space": "gated_linear_attn_f32 rwkv_wkv7_f32 rwkv_wkv7_f32_t1_warp_row rwkv_wkv_f32 solve_tri_f32_fast "
+    "ssm_conv_f32 ssm_conv_long_token_f32 ssm_scan_f32 ssm_scan_f32_group ssm_ssd_init_state_kernel "
+    "ssm_ssd_pre_matmul_kernel ssm_ssd_prepare_dt_kernel ssm_ssd_scale_state_kernel",
+    "weight dequantise": "dequantize_block dequantize_block_iq1_m dequantize_block_iq1_s dequantize_block_iq2_s "
+    "dequantize_block_iq2_xs dequantize_block_iq2_xxs dequantize_block_iq3_s dequantize_block_iq3_xxs "
+    "dequantize_block_iq4_nl dequantize_block_iq4_xs dequantize_block_mxfp4 dequantize_block_nvfp4 dequantize_block_q2_K "
+    "dequantize_block_q3_K dequantize_block_q4_0 dequantize_block_q4_1 dequantize_block_q4_K dequantize_block_q5_K "
+    "dequantize_block_q6_K dequantize_block_q8_0_f16",
+}
+"""Every __global__ function of ggml-cuda as of August 2026 (github.com/ggml-org/ggml, commit d99724f2), by bare name."""
+
+
+@pytest.mark.parametrize(("kernel_class", "functions"), _GGML_KERNELS.items())
+def test_every_kernel_of_ggml_cuda(kernel_class, functions):
+    names = functions.split()
+    assert {name: classify(name) for name in names} == dict.fromkeys(names, kernel_class)
+    mangled = [f"_Z{len(name)}{name}PKfPfi" for name in names]
+    assert {classify(name) for name in mangled} == {kernel_class}
