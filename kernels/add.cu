@@ -2,7 +2,7 @@
 //
 // minfer_add_residual   x f32 [count] += y f16 [count]; count is a multiple of 4
 // minfer_add_bias       x f16 [nt, width], `stride` between tokens, += bias f32 [width]; width is a multiple of 2
-// minfer_soft_cap       x f32 [count] = cap * tanh(x / cap)
+// minfer_softcap       x f32 [count] = cap * tanh(x / cap)
 //
 // Variants tried
 //   one thread, four (residual), two (bias) or one (cap) elements   current
@@ -28,7 +28,7 @@ KERNEL(256) minfer_add_bias(f16* x, const float* bias, int nt, int width, int st
     *at = pack_f16(low_f16(*at) + bias[i], high_f16(*at) + bias[i + 1]);
 }
 
-KERNEL(256) minfer_soft_cap(float* x, float cap, long long count) {
+KERNEL(256) minfer_softcap(float* x, float cap, long long count) {
     const long long i = (long long)blockIdx.x * blockDim.x + threadIdx.x;
     if (i < count) x[i] = cap * tanhf(x[i] / cap);
 }

@@ -2,7 +2,7 @@
 //
 // minfer_gather_rows    out f16 [count, width] = x[rows[i]]; rows int32 [count]
 // minfer_scatter_rows   out f16 [.., width]: out[rows[i]] = x[i]
-// minfer_combine        out f16 [m, width] = sum over used of weights f32 [m, used] * y f16 [m, used, width]
+// minfer_moe_combine        out f16 [m, width] = sum over used of weights f32 [m, used] * y f16 [m, used, width]
 // width is a multiple of 8
 //
 // Variants tried
@@ -24,7 +24,7 @@ KERNEL(256) minfer_scatter_rows(const f16* x, const int* rows, f16* out, int cou
     move_rows(x, rows, out, count, width, false);
 }
 
-KERNEL(256) minfer_combine(const f16* y, const float* weights, f16* out, int m, int used, int width) {
+KERNEL(256) minfer_moe_combine(const f16* y, const float* weights, f16* out, int m, int used, int width) {
     const int chunks = width / 8;
     const long long index = (long long)blockIdx.x * blockDim.x + threadIdx.x;
     if (index >= (long long)m * chunks) return;

@@ -3,6 +3,6 @@
 // state     int32 [1]: the position of the first token
 #include "common.cuh"
 
-KERNEL(32) minfer_set_position(int* state, int position) {
+KERNEL(32) minfer_fill_position(int* state, int position) {
     if (threadIdx.x == 0) state[0] = position;
 }

@@ -58,7 +58,7 @@ def _blocks(count: int, threads: int) -> tuple[int, int, int]:
 
 
 def set_position(device: Device, state: DeviceArray, position: int) -> None:
-    device.kernel("state", "set_position", "Pi", 32)(device.stream_handle, (1, 1, 1), state.pointer, position)
+    device.kernel("state", "fill_position", "Pi", 32)(device.stream_handle, (1, 1, 1), state.pointer, position)
 
 
 def embedding(device: Device, kind: str, table: int, tokens: DeviceArray, out: DeviceArray, scale: float) -> None:
@@ -290,7 +290,7 @@ def add_bias(device: Device, x: DeviceArray, bias: DeviceArray) -> None:
 def soft_cap(device: Device, x: DeviceArray, cap: float) -> None:
     """x f32 = cap * tanh(x / cap)."""
     expect("capped scores", x, "f32", x.shape)
-    device.kernel("add", "soft_cap", "Pfq", 256)(device.stream_handle, _blocks(x.size, 256), x.pointer, cap, x.size)
+    device.kernel("add", "softcap", "Pfq", 256)(device.stream_handle, _blocks(x.size, 256), x.pointer, cap, x.size)
 
 
 def move_rows(device: Device, way: str, x: DeviceArray, rows: DeviceArray, out: DeviceArray) -> None:
@@ -307,5 +307,5 @@ def combine(device: Device, y: DeviceArray, weights: DeviceArray, out: DeviceArr
     m, used, width = y.shape
     expect("the experts' results", y, "f16", (m, used, width), 8)
     expect("the router's weights", weights, "f32", (m, used))
-    kernel = device.kernel("experts", "combine", "PPPiii", 256)
+    kernel = device.kernel("experts", "moe_combine", "PPPiii", 256)
     kernel(device.stream_handle, _blocks(m * width // 8, 256), y.pointer, weights.pointer, out.pointer, m, used, width)
