@@ -1,0 +1,1 @@
+"""The static gate: what the compiler made of every kernel, exact and without a GPU."""
