@@ -62,4 +62,8 @@ class SpanInstrument:
 
 def instrument_for(engine: MeasuredEngine) -> Instrument:
     """The instrument that sees this engine's backend."""
+    if engine.backend == "cuda":
+        from .gpu_instrument import gpu_instrument
+
+        return gpu_instrument()
     return SpanInstrument()
