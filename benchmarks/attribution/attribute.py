@@ -5,7 +5,7 @@ Unknown is None and never 0: sums without a timeline have no busy, no gap and no
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -16,9 +16,12 @@ from .checks import MAX_UNCLASSIFIED_SHARE, decomposition_checks
 from .classes import UNCLASSIFIED, Rule
 from .decompose import NoActivityError, decompose, default_window, devices
 from .events import BenchResult, KernelSum, Trace, TraceError
+from .foreign_queue import foreign_queue
 from .macs import GMAC, us_per_gmac
 from .record import Check, ClassTime, Decomposition
+from .recover import Entry
 from .windows import Window
+from .work import Work, give
 
 UNKNOWN_DEVICE = "unknown"
 """Key of the device where a format does not name any."""
@@ -47,6 +50,8 @@ class DeviceAnswer:
     window_ns: tuple[int, int] | None = None
     copies: tuple[CopySum, ...] = ()
     checks: tuple[Check, ...] = ()
+    queue: tuple[Entry, ...] = ()
+    """What could be won, most first; empty without a timeline."""
 
     def share(self, item: ClassTime) -> float | None:
         """A class's part of busy; None where busy is unknown."""
@@ -77,10 +82,23 @@ class Answer:
 
 
 def attribute(
-    trace: Trace, path: str, window: Window, *, device: int | None = None, rules: tuple[Rule, ...] | None = None
+    trace: Trace,
+    path: str,
+    window: Window,
+    *,
+    device: int | None = None,
+    rules: tuple[Rule, ...] | None = None,
+    work: Work | None = None,
+    tokens: int | None = None,
 ) -> Answer:
-    """Take a trace apart. Raises TraceError where it holds nothing to attribute or not that device."""
-    notes = list(trace.notes)
+    """Take a trace apart. Raises TraceError where it holds nothing to attribute or not that device.
+
+    ``work`` is what ``work.label`` found for this trace, ``tokens`` the prompt length that it was found for; without them
+    GMAC, cost and tokens per second stay unknown.
+    """
+    work = work or Work(trace)
+    trace = work.trace
+    notes = [*trace.notes, *work.notes]
     if trace.bench_results:
         return Answer(path, trace.source_format, window, (), trace.bench_results, tuple(notes))
     if trace.launches is None:
@@ -97,7 +115,17 @@ def attribute(
     if not answers:
         why = notes[-1] if notes else "record kernels"
         raise NoActivityError(f"{path}: {trace.source_format}: no GPU activity recorded, which is not an idle GPU; {why}")
-    return Answer(path, trace.source_format, window, answers, (), tuple(notes))
+    priced = tuple(_priced(item, work, notes, trace.source_format, tokens) for item in answers)
+    return Answer(path, trace.source_format, window, priced, (), tuple(dict.fromkeys(notes)))
+
+
+def _priced(item: DeviceAnswer, work: Work, notes: list[str], source: str, tokens: int | None) -> DeviceAnswer:
+    classes, said = give(item.classes, work)
+    notes.extend(said)
+    if item.decomposition is None:
+        return replace(item, classes=classes)
+    part = replace(item.decomposition, classes=classes)
+    return replace(item, classes=classes, decomposition=part, queue=foreign_queue(part, source, tokens))
 
 
 def _timelines(
@@ -221,6 +249,7 @@ def _device_json(item: DeviceAnswer) -> dict[str, Any]:
         "classes": [_class_json(item, row) for row in item.classes],
         "unclassified": [] if unknown is None else list(unknown.symbols),
         "copies": [asdict(row) for row in item.copies],
+        "queue": [asdict(entry) for entry in item.queue],
     }
 
 
