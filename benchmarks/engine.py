@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from .attribution.errors import UserFacingError
 from .attribution.events import OperationLabel
+from .attribution.macs import AttentionShape, TensorShape
 from .attribution.record import Model
 
 
@@ -168,3 +169,37 @@ def weight_table(model: Path) -> list[tuple[str, int, int, str]]:
             *outer, k = tensor.shape
             table.append((str(name), int(np.prod(outer)), int(k), quantisation_name(tensor)))
     return table
+
+
+@dataclass(frozen=True, slots=True)
+class ModelShapes:
+    """What a GGUF file says of the work of a token, read without loading a weight."""
+
+    tensors: tuple[TensorShape, ...]
+    attention: tuple[AttentionShape, ...]
+    """One a block; empty where the engine does not know the architecture."""
+    experts_used: int | None = None
+
+
+def model_shapes(model: Path) -> ModelShapes:
+    """The shapes of any GGUF file. Raises UserFacingError where it cannot be read."""
+    gguf, config = importlib.import_module("minfer.gguf"), importlib.import_module("minfer.config")
+    error_kind = importlib.import_module("minfer.errors").MinferError
+    try:
+        file = gguf.open_gguf(model)
+    except (OSError, error_kind) as error:
+        raise UserFacingError(f"{model}: not a readable GGUF file ({error})") from error
+    tensors = []
+    for name, tensor in file.tensors.items():
+        if len(tensor.shape) >= 2:
+            *outer, n, k = (int(size) for size in tensor.shape)
+            tensors.append(TensorShape(str(name), n, k, quantisation_name(tensor), int(np.prod(outer or [1]))))
+    try:
+        shape = config.read_config(str(model), file.metadata, 0)
+    except error_kind:
+        return ModelShapes(tuple(tensors), ())
+    blocks = []
+    for layer in range(shape.layers):
+        everywhere = shape.sliding_window is None or (layer + 1) % shape.sliding_pattern == 0
+        blocks.append(AttentionShape(shape.heads, shape.key_length, None if everywhere else shape.sliding_window))
+    return ModelShapes(tuple(tensors), tuple(blocks), shape.experts_used or None)

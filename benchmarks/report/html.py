@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import html
+from collections.abc import Sequence
 
 from ..attribution.attribute import Answer, DeviceAnswer
+from ..attribution.compare import Comparison
 from ..attribution.macs import GMAC, us_per_gmac
-from ..attribution.record import ClassTime
-from . import portrait
+from ..attribution.record import Check, ClassTime
+from . import comparison, portrait
 
 _HUES = (212, 28, 150, 275, 340, 190, 60, 120, 250, 10, 85, 305)
 _STYLE = """
@@ -32,7 +34,18 @@ code { overflow-wrap: anywhere; font-size: .8rem }
 """
 
 
-def render(answer: Answer) -> str:
+def render(answers: Sequence[Answer], comparisons: Sequence[Comparison] = ()) -> str:
+    """One page: the answers, then what they say of each other."""
+    parts = [part for answer in answers for part in _answer(answer)]
+    parts += [part for item in comparisons for part in _comparison(item, answers)]
+    head = '<meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">'
+    title = f"<title>Attribution of {_text(answers[0].path)}</title>"
+    head += f"{title}<style>{_STYLE}</style>"
+    body = "\n".join(parts)
+    return f'<!doctype html>\n<html lang="en"><head>{head}</head>\n<body>\n{body}\n</body></html>'
+
+
+def _answer(answer: Answer) -> list[str]:
     parts = [f"<h1>{_text(answer.path)}</h1>", f"<p>{_text(answer.format)}. Window: {_text(answer.window.sentence)}.</p>"]
     failed = len(answer.failed)
     if failed:
@@ -42,15 +55,24 @@ def render(answer: Answer) -> str:
     if answer.bench_results:
         parts.append(_bench(answer))
     if answer.all_checks:
-        parts.append(_checks(answer))
+        parts.append("<h2>Checks</h2>" + _checks(answer.all_checks))
     if answer.notes:
         parts.append("<h2>Notes</h2><ul>" + "".join(f"<li>{_text(note)}</li>" for note in answer.notes) + "</ul>")
-    head = '<meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">'
-    title = f"<title>Attribution of {_text(answer.path)}</title>"
-    body = "\n".join(parts)
-    return (
-        f'<!doctype html>\n<html lang="en"><head>{head}{title}<style>{_STYLE}</style></head>\n<body>\n{body}\n</body></html>'
-    )
+    return parts
+
+
+def _comparison(item: Comparison, answers: Sequence[Answer]) -> list[str]:
+    title = f"Device {item.a_device} of a = {answers[0].path} with device {item.b_device} of b = {answers[1].path}"
+    table = [
+        [_text(row.name), row.unit, row.a_units, row.b_units, row.a_cost, row.b_cost, row.ratio]
+        for row in comparison.rows(item)
+    ]
+    parts = [f"<h1>{_text(title)}</h1>", _table(list(comparison.HEADERS), table)]
+    parts += [f"<p>{_text(line)}</p>" for line in comparison.missing(item)]
+    if item.ledger is not None:
+        rows = [[_text(cell) for cell in row] for row in comparison.ledger_rows(item.ledger)]
+        parts += [f"<h2>{_text(comparison.ledger_title(item.ledger))}</h2>", _table(list(comparison.LEDGER_HEADERS), rows)]
+    return [*parts, _checks([(None, check) for check in item.checks])]
 
 
 def _device(device: DeviceAnswer) -> list[str]:
@@ -92,6 +114,9 @@ def _device(device: DeviceAnswer) -> list[str]:
     copies = portrait.copy_lines(device)
     if copies:
         out.append(f"<p>Copies, overlapped or not: {_text('; '.join(copies))}.</p>")
+    queue = portrait.queue_lines(device)
+    if queue:
+        out.append("<h3>What could be won</h3><ul>" + "".join(f"<li>{_text(line)}</li>" for line in queue) + "</ul>")
     return out
 
 
@@ -112,28 +137,27 @@ def _cost(ns: int, macs: int | None) -> str:
 
 
 def _bench(answer: Answer) -> str:
-    rows = "".join(
-        "<tr>"
-        + _cells(
-            "td",
-            [
-                str(row.nt),
-                str(row.generated),
-                "" if row.ubatch is None else str(row.ubatch),
-                f"{row.tokens_per_second:,.1f}",
-                "" if row.mean_ns is None else f"{row.mean_ns / 1e6:,.3f}",
-            ],
-        )
-        + "</tr>"
+    rows = [
+        [
+            str(row.nt),
+            str(row.generated),
+            "" if row.ubatch is None else str(row.ubatch),
+            f"{row.tokens_per_second:,.1f}",
+            "" if row.mean_ns is None else f"{row.mean_ns / 1e6:,.3f}",
+        ]
         for row in answer.bench_results
-    )
-    heads = _cells("th", ["nt", "generated", "ubatch", "tok/s", "mean ms"])
-    return f"<table><thead><tr>{heads}</tr></thead><tbody>{rows}</tbody></table>"
+    ]
+    return _table(["nt", "generated", "ubatch", "tok/s", "mean ms"], rows)
 
 
-def _checks(answer: Answer) -> str:
+def _table(heads: list[str], rows: list[list[str]]) -> str:
+    body = "".join(f"<tr>{_cells('td', row)}</tr>" for row in rows)
+    return f'<div class="wrap"><table><thead><tr>{_cells("th", heads)}</tr></thead><tbody>{body}</tbody></table></div>'
+
+
+def _checks(checks: Sequence[tuple[str | None, Check]]) -> str:
     rows = []
-    for device, check in answer.all_checks:
+    for device, check in checks:
         look = {True: "ok", False: "failed", None: ""}[check.passed]
         text = "; ".join(part for part in (portrait.figure(check), check.detail) if part)
         cells = [
@@ -144,7 +168,7 @@ def _checks(answer: Answer) -> str:
         ]
         rows.append(f"<tr>{_cells('td', cells)}</tr>")
     heads = _cells("th", ["check", "device", "", ""])
-    return f'<h2>Checks</h2><table class="checks"><thead><tr>{heads}</tr></thead><tbody>{"".join(rows)}</tbody></table>'
+    return f'<table class="checks"><thead><tr>{heads}</tr></thead><tbody>{"".join(rows)}</tbody></table>'
 
 
 def _cells(tag: str, values: list[str]) -> str:

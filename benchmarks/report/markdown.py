@@ -2,16 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from ..attribution.attribute import Answer, DeviceAnswer
-from . import portrait
+from ..attribution.compare import Comparison
+from . import comparison, portrait
 
 
-def render(answer: Answer) -> str:
+def render(answers: Sequence[Answer], comparisons: Sequence[Comparison] = ()) -> str:
+    """The answers, then what they say of each other."""
+    parts = [_answer(answer) for answer in answers] + [_comparison(item, answers) for item in comparisons]
+    return "\n\n".join(parts)
+
+
+def _answer(answer: Answer) -> str:
     lines = [f"**{_escape(answer.path)}**: {answer.format}; {_escape(answer.window.sentence)}", ""]
     for device in answer.devices:
         lines += [_escape(portrait.headline(device)) + ".", "", *_table(device), ""]
         copies = portrait.copy_lines(device)
         lines += ["Copies, overlapped or not: " + "; ".join(copies) + ".", ""] if copies else []
+        queue = portrait.queue_lines(device)
+        lines += ["What could be won:", "", *(f"- {_escape(line)}" for line in queue), ""] if queue else []
     if answer.bench_results:
         lines += ["| nt | generated | ubatch | tok/s | mean ms |", "| ---: | ---: | ---: | ---: | ---: |"]
         for row in answer.bench_results:
@@ -49,6 +60,25 @@ def _table(device: DeviceAnswer) -> list[str]:
             cells += [portrait.number(row.gmac, 1), portrait.number(row.us_per_gmac, 3)]
         lines.append("| " + " | ".join(cells) + " |")
     return lines
+
+
+def _comparison(item: Comparison, answers: Sequence[Answer]) -> str:
+    title = f"Device {item.a_device} of a = {answers[0].path} with device {item.b_device} of b = {answers[1].path}"
+    lines = [f"**{_escape(title)}**", ""]
+    lines += ["| " + " | ".join(comparison.HEADERS) + " |", "| --- | --- |" + " ---: |" * (len(comparison.HEADERS) - 2)]
+    for row in comparison.rows(item):
+        cells = (_escape(row.name), row.unit, row.a_units, row.b_units, row.a_cost, row.b_cost, row.ratio)
+        lines.append("| " + " | ".join(cells) + " |")
+    lines += ["", *(f"- {_escape(line)}" for line in comparison.missing(item))]
+    if item.ledger is not None:
+        lines += ["", _escape(comparison.ledger_title(item.ledger)) + ".", ""]
+        lines += ["| " + " | ".join(comparison.LEDGER_HEADERS) + " |", "| --- | ---: | ---: | ---: | --- |"]
+        lines += ["| " + " | ".join([_escape(row[0]), *row[1:]]) + " |" for row in comparison.ledger_rows(item.ledger)]
+    lines.append("")
+    for check in item.checks:
+        text = "; ".join(part for part in (portrait.figure(check), check.detail) if part)
+        lines.append(f"- {portrait.verdict(check)}: {_escape(check.name)}" + (f": {_escape(text)}" if text else ""))
+    return "\n".join(lines)
 
 
 def _escape(text: str) -> str:

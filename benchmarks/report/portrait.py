@@ -83,6 +83,17 @@ def headline(device: DeviceAnswer) -> str:
     return text
 
 
+def queue_lines(device: DeviceAnswer) -> list[str]:
+    """What could be won, with the last steps of its arithmetic."""
+    lines = []
+    for entry in device.queue:
+        rate = entry.tokens_per_second_if_won
+        speed = "" if rate is None else f", {rate:,.0f} tok/s"
+        won = f"{entry.name}: {entry.recoverable.value:,.3f} ms, with {entry.target_name}"
+        lines.append(f"{won}; the wall would be {entry.wall_if_won_ms:,.3f} ms{speed}")
+    return lines
+
+
 def copy_lines(device: DeviceAnswer) -> list[str]:
     """All copies, overlapped or not, by direction."""
     return [

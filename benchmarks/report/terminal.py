@@ -4,25 +4,41 @@ from __future__ import annotations
 
 import shutil
 import sys
+from collections.abc import Sequence
 
 from ..attribution.attribute import Answer, DeviceAnswer
-from . import portrait
+from ..attribution.compare import Comparison
+from . import comparison, portrait
 
 EIGHTHS = " ▏▎▍▌▋▊▉█"
 BAR = 24
 NAME = 34
 
 
-def render(answer: Answer, *, width: int | None = None, unicode_bars: bool | None = None) -> str:
-    """The whole answer as lines no longer than the terminal where they can be cut."""
+def render(
+    answers: Sequence[Answer],
+    comparisons: Sequence[Comparison] = (),
+    *,
+    width: int | None = None,
+    unicode_bars: bool | None = None,
+) -> str:
+    """The answers, then what they say of each other; lines that can be cut are no longer than the terminal."""
     width = width or max(shutil.get_terminal_size((120, 40)).columns, 80)
     if unicode_bars is None:
         unicode_bars = (sys.stdout.encoding or "").lower().replace("-", "").startswith("utf")
+    parts = [_answer(answer, width, unicode_bars) for answer in answers]
+    parts += [_comparison(item, answers, width) for item in comparisons]
+    return "\n\n".join(parts)
+
+
+def _answer(answer: Answer, width: int, unicode_bars: bool) -> str:
     lines = [f"{answer.path}: {answer.format}", f"window: {answer.window.sentence}"]
     for device in answer.devices:
         lines += ["", portrait.headline(device), *_table(device, unicode_bars)]
         copies = portrait.copy_lines(device)
-        lines += ["  copies, overlapped or not: " + "; ".join(copies)] if copies else []
+        lines += ["  copies, overlapped or not:", *(f"    {line}" for line in copies)] if copies else []
+        queue = portrait.queue_lines(device)
+        lines += ["  what could be won:", *(_cut(f"    {line}", width) for line in queue)] if queue else []
     if answer.bench_results:
         lines += ["", *_bench(answer)]
     if answer.all_checks:
@@ -46,6 +62,30 @@ def _table(device: DeviceAnswer, unicode_bars: bool) -> list[str]:
             line += f" {portrait.number(row.gmac, 1):>10} {portrait.number(row.us_per_gmac, 3):>9}"
         lines.append(line.rstrip())
     return lines
+
+
+def _comparison(item: Comparison, answers: Sequence[Answer], width: int) -> str:
+    lines = [
+        f"comparison, device {item.a_device} of a = {answers[0].path}",
+        f"       with device {item.b_device} of b = {answers[1].path}",
+        f"  {'class':<{NAME}} {'unit':>7} {'a units':>12} {'b units':>12} {'a us/unit':>11} {'b us/unit':>11} {'b/a':>7}",
+    ]
+    for row in comparison.rows(item):
+        lines.append(
+            f"  {_cut(row.name, NAME):<{NAME}} {row.unit:>7} {row.a_units:>12} {row.b_units:>12} {row.a_cost:>11}"
+            f" {row.b_cost:>11} {row.ratio:>7}"
+        )
+    lines += [f"  {line}" for line in comparison.missing(item)]
+    if item.ledger is not None:
+        lines += ["", f"  {comparison.ledger_title(item.ledger)}"]
+        lines.append(f"  {'part of the wall':<{NAME}} {'a us':>12} {'b us':>12} {'change us':>12}  ")
+        for name, before, after, change, kind in comparison.ledger_rows(item.ledger):
+            lines.append(f"  {_cut(name, NAME):<{NAME}} {before:>12} {after:>12} {change:>12}  {kind}")
+    lines.append("")
+    for check in item.checks:
+        text = "; ".join(part for part in (portrait.figure(check), check.detail) if part)
+        lines.append(_cut(f"  {portrait.verdict(check):<8} {check.name}" + (f": {text}" if text else ""), width))
+    return "\n".join(lines)
 
 
 def bar(share: float, unicode_bars: bool = True) -> str:

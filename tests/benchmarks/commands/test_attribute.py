@@ -3,6 +3,8 @@
 import json
 import re
 
+import gguf
+import numpy as np
 import pytest
 
 from benchmarks.__main__ import main
@@ -89,3 +91,73 @@ def test_bad_input_is_one_line_and_no_answer(tmp_path, capsys, spoil):
     assert captured.err.startswith(f"benchmarks attribute: {path}: ")
     assert captured.err.count("\n") == 1
     assert "Traceback" not in captured.err
+
+
+@pytest.mark.parametrize("shape", [[], ["--markdown"], ["--html"]])
+def test_against_gives_costs_per_unit_and_a_ledger(tmp_path, capsys, shape):
+    before = nsys_sqlite(tmp_path / "a")
+    after = nsys_sqlite(tmp_path / "b", kernels=[(s, s + (e - s) // 2, *rest) for s, e, *rest in KERNELS])
+    assert main(["attribute", str(before), "--device", "0", "--against", str(after), *shape]) == 0
+    out = capsys.readouterr().out
+    assert "q4_K GEMM" in out.replace("\\", "")
+    assert "0.500" in out
+    assert "ledger per launch of q4" in out.replace("\\", "")
+    assert "same mix of work" in out
+
+
+def test_against_in_json_holds_both_sides(tmp_path, capsys):
+    path = str(nsys_sqlite(tmp_path / "a"))
+    assert main(["attribute", path, "--against", path, "--json"]) == 0
+    out = json.loads(capsys.readouterr().out)
+    assert out["against"]["devices"] == out["devices"]
+    assert {row["ratio"] for item in out["comparison"] for row in item["classes"]} == {1.0}
+    assert [item["ledger"]["net_ns"] for item in out["comparison"]] == [0, 0]
+
+
+def _tiny_gguf(path):
+    writer = gguf.GGUFWriter(path, "llama")
+    for key, value in (("context", 64), ("embedding", 32), ("block", 1), ("feed_forward", 64), ("head", 2)):
+        add = {
+            "context": writer.add_context_length,
+            "embedding": writer.add_embedding_length,
+            "block": writer.add_block_count,
+            "feed_forward": writer.add_feed_forward_length,
+            "head": writer.add_head_count,
+        }[key]
+        add(value)
+    writer.add_layer_norm_rms_eps(1e-5)
+    writer.add_tensor("token_embd.weight", np.zeros((50, 32), np.float32))
+    writer.add_tensor("blk.0.attn_q.weight", np.zeros((32, 32), np.float32))
+    writer.add_tensor("blk.0.ffn_down.weight", np.zeros((32, 64), np.float32))
+    writer.write_header_to_file()
+    writer.write_kv_data_to_file()
+    writer.write_tensors_to_file()
+    writer.close()
+    return path
+
+
+def test_a_model_and_a_length_give_work_and_cost(tmp_path, capsys):
+    kernels = [(T0, T0 + 5000, 0, 7, 1, "ampere_bf16_s16816gemm_bf16_128x64")]
+    path = str(nsys_sqlite(tmp_path / "t", kernels=kernels, copies=[]))
+    model = str(_tiny_gguf(tmp_path / "m.gguf"))
+    assert main(["attribute", path, "--gguf", model, "--tokens", "10", "--json"]) == 0
+    (row,) = json.loads(capsys.readouterr().out)["devices"]["0"]["classes"]
+    assert row["gmac"] == pytest.approx(10 * (32 * 32 + 32 * 64) / 1e9)
+    assert row["us_per_gmac"] == pytest.approx(5 / row["gmac"])
+    assert main(["attribute", path, "--gguf", model, "--tokens", "10"]) == 0
+    assert "us/GMAC" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        (["--tokens", "5"], "belong together"),
+        (["--gguf", "absent.gguf", "--tokens", "5"], "absent.gguf: not a readable GGUF file"),
+        (["--gguf", "absent.gguf", "--tokens", "0"], "expected at least 1"),
+    ],
+)
+def test_half_of_what_work_needs_is_refused(tmp_path, capsys, options, expected):
+    assert main(["attribute", str(nsys_sqlite(tmp_path / "t")), *options]) == 2
+    error = capsys.readouterr().err
+    assert expected in error
+    assert error.count("\n") == 1
