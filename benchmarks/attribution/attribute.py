@@ -227,7 +227,7 @@ def to_json(answer: Answer) -> dict[str, Any]:
         "notes": list(answer.notes),
     }
     if answer.bench_results:
-        out["bench_results"] = [asdict(row) for row in answer.bench_results]
+        out["bench_results"] = [{**asdict(row), "samples_ns": list(row.samples_ns)} for row in answer.bench_results]
     return out
 
 
@@ -249,7 +249,7 @@ def _device_json(item: DeviceAnswer) -> dict[str, Any]:
         "classes": [_class_json(item, row) for row in item.classes],
         "unclassified": [] if unknown is None else list(unknown.symbols),
         "copies": [asdict(row) for row in item.copies],
-        "queue": [asdict(entry) for entry in item.queue],
+        "queue": [{**asdict(entry), "chain": list(entry.chain)} for entry in item.queue],
     }
 
 
