@@ -21,7 +21,8 @@ from .weights import Weights
 
 Float32 = NDArray[np.float32]
 
-DEFAULT_UBATCH = 512
+LOGITS_UBATCH = 512
+"""Most tokens at once where every token's logits are wanted: a row of them is as long as the vocabulary."""
 DEFAULT_CONTEXT = 8192
 """The KV cache's limit where the caller names none and the model was made for more."""
 
@@ -29,11 +30,10 @@ DEFAULT_CONTEXT = 8192
 class Engine:
     """Runs one model. Tokens enter at ``position``; the KV cache holds all before it."""
 
-    def __init__(self, file: GgufFile, config: ModelConfig, backend: Backend, ubatch: int, context: int) -> None:
+    def __init__(self, file: GgufFile, config: ModelConfig, backend: Backend, ubatch: int | None, context: int) -> None:
         self.file = file
         self.config = config
         self.backend = backend
-        self.ubatch = ubatch
         self.context = context
         self.position = 0
         self.observer: Observer | None = None
@@ -42,6 +42,7 @@ class Engine:
         self._cache: KvCache = backend.kv_cache(
             config.layers, context, config.kv_heads, config.key_length, config.value_length
         )
+        self.ubatch = ubatch or min(context, backend.default_ubatch(_activation_bytes(config)))
 
     @property
     def gates(self) -> dict[str, bool | int | str]:
@@ -64,7 +65,7 @@ class Engine:
         self.reset()
         ids = self._checked(tokens)
         out = np.empty((len(ids), self.config.vocabulary), np.float32)
-        for start, part, rows in _ubatches(ids, self.ubatch, len(ids), only_last=False):
+        for start, part, rows in _ubatches(ids, min(self.ubatch, LOGITS_UBATCH), len(ids), only_last=False):
             out[start : start + len(part)] = self._run(start, part, rows)
         return out
 
@@ -146,7 +147,15 @@ def load(
         if value is not None and value < 1:
             raise MinferError(f"{what} is {value}, expected 1 or more tokens")
     limit = context or min(config.context, DEFAULT_CONTEXT)
-    return Engine(file, config, make_backend(backend, gates or {}), ubatch or DEFAULT_UBATCH, limit)
+    return Engine(file, config, make_backend(backend, gates or {}), ubatch, limit)
+
+
+def _activation_bytes(config: ModelConfig) -> int:
+    """Bytes of float32 activations that one token needs at a time: the residual, a norm, and the wider half-block."""
+    attention = 2 * config.heads * config.key_length + config.kv_heads * (config.key_length + config.value_length)
+    used = max(1, config.experts_used)
+    feed_forward = 3 * used * max(config.feed_forward, config.expert_feed_forward) + used * config.embedding
+    return 4 * (3 * config.embedding + max(attention, feed_forward))
 
 
 class _Collector:

@@ -127,6 +127,10 @@ class Backend(Protocol):
 
     def to_numpy(self, x: Array) -> NDArray[np.float32]: ...
 
+    def default_ubatch(self, activation_bytes: int) -> int:
+        """Tokens to run at once where the caller does not say, from the bytes that one token's activations take."""
+        ...
+
     def synchronize(self) -> None:
         """Wait until all that was asked for is done."""
         ...

@@ -193,6 +193,10 @@ class NumpyBackend:
     def to_numpy(self, x: Float32) -> Float32:
         return x
 
+    def default_ubatch(self, activation_bytes: int) -> int:
+        """BLAS gains nothing beyond this."""
+        return 512
+
     def synchronize(self) -> None:
         """Every operation is done when it returns."""
 

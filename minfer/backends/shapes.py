@@ -97,6 +97,9 @@ class ShapeBackend:
     def to_numpy(self, x: Any) -> NDArray[np.float32]:
         raise TypeError("shapes hold no numbers")
 
+    def default_ubatch(self, activation_bytes: int) -> int:
+        raise TypeError("shapes run nothing")
+
     def synchronize(self) -> None:
         """Nothing runs."""
 

@@ -26,11 +26,15 @@ def compare(path, tokens, bound=BOUND, **options):
     assert distance(np.stack(steps), expected[4:]) < bound
 
 
+ROUTED_BOUND = 3e-2
+"""A mixture's router may choose another expert where two are nearly equal."""
+
+
 @pytest.mark.parametrize("name", CASES)
 @pytest.mark.parametrize("ubatch", [512, 7])
 def test_every_architecture_gives_the_logits_of_numpy(backend, tmp_path, name, ubatch):
     write_tiny(tmp_path / "tiny.gguf", CASES[name])
-    compare(tmp_path / "tiny.gguf", TOKENS, ubatch=ubatch)
+    compare(tmp_path / "tiny.gguf", TOKENS, ROUTED_BOUND if CASES[name].experts else BOUND, ubatch=ubatch)
 
 
 @pytest.mark.parametrize("kind", TYPES)

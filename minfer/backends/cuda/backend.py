@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from ...gates import GateValue, resolve
 from ...gguf import Tensor
 from ...rotary import Rotary
-from .. import Gates, KvCache, Matrix
+from .. import Backend, Gates, KvCache, Matrix
 from . import launch
 from .arrays import Arena, DeviceArray
 from .device import Device
@@ -20,6 +20,8 @@ from .linear import DeviceMatrix, F16Products, upload_matrix
 
 _DOWN_SCALE = 1.0 / 16.0
 """The gated activations are stored at a sixteenth: f16 then reaches 1,048,064, and what is lost lies below 1e-6."""
+_LEAST_UBATCH, _MOST_UBATCH = 256, 8192
+"""Tokens. Beyond the second, reading the weights again is under a hundredth of the products' time."""
 
 
 @dataclass(slots=True)
@@ -250,6 +252,11 @@ class CudaBackend:
             self.device.upload(self._overflow.pointer, np.zeros(1, np.int32))
         return host.astype(np.float32, copy=False) * np.float32(x.scale)
 
+    def default_ubatch(self, activation_bytes: int) -> int:
+        """As many as half of the free memory holds: each pass over the weights then serves the most tokens."""
+        free, _ = self.device.cupy.cuda.runtime.memGetInfo()
+        return max(_LEAST_UBATCH, min(_MOST_UBATCH, int(free) // 2 // activation_bytes // 256 * 256))
+
     def synchronize(self) -> None:
         self.device.stream.synchronize()
 
@@ -260,3 +267,10 @@ class CudaBackend:
             "activations": self._arena.nbytes,
             "scratch f16": self._f16.nbytes,
         }
+
+
+if TYPE_CHECKING:
+
+    def _fits(backend: CudaBackend) -> Backend:
+        """The type checker holds this class to the protocol here: it is loaded by name elsewhere."""
+        return backend

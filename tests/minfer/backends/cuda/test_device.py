@@ -113,3 +113,13 @@ def test_a_missing_driver_library_is_one_line(monkeypatch):
     with pytest.raises(KernelError, match=r"no NVIDIA driver is installed.*backend numpy"):
         driver.driver_version()
     driver._library.cache_clear()
+
+
+@pytest.mark.parametrize(("free", "tokens"), [(1 << 37, 8192), (1 << 30, 5120), (1 << 20, 256)])
+def test_the_default_ubatch_is_what_half_of_the_free_memory_holds(machine, free, tokens):
+    from minfer.backends.cuda import CudaBackend
+
+    machine(fake_cupy(free=free))
+    backend = CudaBackend.__new__(CudaBackend)
+    backend.device = device_module.Device()
+    assert backend.default_ubatch(100_000) == tokens
