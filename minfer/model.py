@@ -104,7 +104,11 @@ class Engine:
 
     def _run(self, start: int, ids: NDArray[np.int32], rows: int) -> Float32 | None:
         run = Forward(self.backend, self.observer, self._cache, start, rows)
-        logits = self._model.forward(run, self.backend.tokens(ids))
+        tokens = self.backend.tokens(ids)
+        if self.observer is None:
+            logits = self.backend.replay((len(ids), rows, start), lambda: self._model.forward(run, tokens))
+        else:
+            logits = self._model.forward(run, tokens)
         self.position = start + len(ids)
         return None if logits is None else self.backend.to_numpy(logits)
 

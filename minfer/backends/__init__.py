@@ -9,7 +9,7 @@ memory that a later operation reuses, so a model never keeps an activation longe
 from __future__ import annotations
 
 import importlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -129,6 +129,11 @@ class Backend(Protocol):
 
     def default_ubatch(self, activation_bytes: int) -> int:
         """Tokens to run at once where the caller does not say, from the bytes that one token's activations take."""
+        ...
+
+    def replay(self, key: tuple[int, int, int], body: Callable[[], Array | None]) -> Array | None:
+        """Run ``body``, a forward pass over arrays made before it. ``key`` is (tokens, wanted rows, position): a backend may
+        keep what it launched, and launch that again for a later key of the same launches instead of calling ``body``."""
         ...
 
     def synchronize(self) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +17,7 @@ from .. import Backend, Gates, KvCache, Matrix
 from . import launch
 from .arrays import Arena, DeviceArray
 from .device import Device
+from .graphs import Graphs
 from .linear import DeviceMatrix, F16Products, upload_matrix
 
 _DOWN_SCALE = 1.0 / 16.0
@@ -69,6 +71,7 @@ class CudaBackend:
         self._turns: dict[Rotary, DeviceArray] = {}
         self._state = self._filled(np.zeros(1, np.int32), "i32")
         self._overflow = self._filled(np.zeros(1, np.int32), "i32")
+        self._graphs = Graphs(self.device, self._arena)
         self._position = 0
         self._mark = self._arena.mark()
 
@@ -189,6 +192,7 @@ class CudaBackend:
 
     def route(self, logits: DeviceArray, used: int) -> Routing:
         """The one round trip of a mixture: which experts a token needs is decided on the host."""
+        self._graphs.refuse()
         scores = self.to_numpy(logits)
         chosen = np.argsort(-scores, axis=-1, kind="stable")[:, :used]
         weights = np.exp(np.take_along_axis(scores, chosen, -1) - np.take_along_axis(scores, chosen[:, :1], -1))
@@ -251,6 +255,17 @@ class CudaBackend:
             )
             self.device.upload(self._overflow.pointer, np.zeros(1, np.int32))
         return host.astype(np.float32, copy=False) * np.float32(x.scale)
+
+    def replay(self, key: tuple[int, int, int], body: Callable[[], DeviceArray | None]) -> DeviceArray | None:
+        tokens, rows, position = key
+        # Set before the pass, so that no graph holds a position.
+        self._at(position)
+        if not self.gates["graphs"]:
+            return body()
+        splits = launch.splits_for(position + tokens) if tokens <= launch.FEW_ROWS else 0
+        # A graph holds addresses: of the arena and of the scratch.
+        addresses = (self._arena.generation, self._f16.pointer)
+        return self._graphs.run((tokens, rows, splits, *addresses), body, eager=tokens <= launch.FEW_ROWS)
 
     def default_ubatch(self, activation_bytes: int) -> int:
         """As many as half of the free memory holds: each pass over the weights then serves the most tokens."""

@@ -66,6 +66,11 @@ class F16Products:
         """Bytes of scratch held."""
         return 0 if self._scratch is None else int(self._scratch.nbytes)
 
+    @property
+    def pointer(self) -> int:
+        """Address of the scratch, 0 where there is none yet."""
+        return 0 if self._scratch is None else int(self._scratch.data.ptr)
+
     def reserve(self, weights: int) -> None:
         """Make the scratch hold a matrix of so many weights."""
         if self.nbytes < 2 * weights:
@@ -81,7 +86,7 @@ class F16Products:
             dense = weights
         else:
             self.reserve(n * k)
-            dense = int(self._scratch.data.ptr)
+            dense = self.pointer
             launch.dequantise(self._device, kind, weights, DeviceArray(dense, (n, k), "f16"))
         self._alpha[0] = x.scale
         # Row-major out [m, n] is column-major [n, m]: cuBLAS sees out = w^T x with everything k-major.
