@@ -17,6 +17,7 @@ def measure_commit() -> dict[str, str]:
     try:
         import_minfer()
     except CommitTooOldError as error:
+        say(f"skipped: {error}")
         return {"skipped": str(error)}
     backend = os.environ.get("MINFER_BACKEND", "auto")
     plan = Plan(

@@ -13,8 +13,8 @@ from ..attribution.record import read_records
 from ..capture.machine import machine_class
 from ..history import commits_to_measure, git, uncommitted_changes
 from ..models import model_path
-from ..portrait import portrait
 from ..progress import VARIABLE, Follow
+from ..report.record_text import render_record
 
 SUMMARY = "measure HEAD and earlier commits (asv), write results/, print the decomposition"
 
@@ -60,7 +60,7 @@ def _show(root: Path, machine: str, commits: list[str]) -> int:
         if path.is_file():
             record = read_records(path)[-1]
             subject = git(root, "show", "-s", "--format=%s", commit)
-            print(f"\n{portrait(record, subject)}")
+            print(f"\n{render_record(record, subject)}")
             print("\nOpen the history: make dashboard      Every number is in results/")
             return 0
     print("bench: no commit was measured; asv's messages above say why", file=sys.stderr)

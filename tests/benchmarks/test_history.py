@@ -1,0 +1,58 @@
+"""The commits worth measuring are HEAD and those before it that changed the engine."""
+
+import subprocess
+
+import pytest
+
+from benchmarks import history
+
+
+class Repository:
+    def __init__(self, folder):
+        self.folder = folder
+        self.git("init", "-q", "-b", "main")
+
+    def git(self, *arguments):
+        author = ["-c", "user.name=t", "-c", "user.email=t@example.invalid"]
+        command = ["git", "-C", str(self.folder), *author, *arguments]
+        return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
+
+    def commit(self, path):
+        file = self.folder / path
+        file.parent.mkdir(exist_ok=True)
+        file.write_text(file.read_text() + "x" if file.exists() else "x")
+        self.git("add", "-A")
+        self.git("commit", "-q", "-m", path)
+        return self.git("rev-parse", "HEAD")
+
+
+@pytest.fixture
+def repository(tmp_path):
+    return Repository(tmp_path)
+
+
+def test_commits_that_leave_the_engine_alone_are_passed_over(repository):
+    first, second = repository.commit("minfer/a.py"), repository.commit("kernels/b.cu")
+    repository.commit("docs/c.md")
+    third = repository.commit("minfer/a.py")
+    assert history.commits_to_measure(repository.folder, 10) == [third, second, first]
+    assert history.commits_to_measure(repository.folder, 2) == [third, second]
+
+
+def test_head_stands_for_the_engine_it_inherits(repository):
+    first, _ = repository.commit("minfer/a.py"), repository.commit("minfer/a.py")
+    head = repository.commit("docs/c.md")
+    assert history.commits_to_measure(repository.folder, 5) == [head, first]
+
+
+def test_a_repository_without_commits_says_so(repository):
+    with pytest.raises(history.GitError, match="commit first"):
+        history.commits_to_measure(repository.folder, 3)
+
+
+def test_only_the_engines_uncommitted_changes_count(repository):
+    repository.commit("minfer/a.py")
+    (repository.folder / "notes.txt").write_text("x")
+    assert history.uncommitted_changes(repository.folder) == []
+    (repository.folder / "minfer" / "a.py").write_text("changed")
+    assert len(history.uncommitted_changes(repository.folder)) == 1
