@@ -28,12 +28,12 @@ CLASSES = (
 ABSENT = float("nan")
 
 
-def measured_nts(backend: str) -> tuple[int, ...]:
-    """MINFER_NTS ("128,512") where it is set, else the lengths of this backend's machines."""
+def measured_nts(on_gpu: bool) -> tuple[int, ...]:
+    """MINFER_NTS ("128,512") where it is set, else the lengths of this kind of machine."""
     named = os.environ.get("MINFER_NTS")
     if named:
         return tuple(int(part) for part in named.split(","))
-    return GPU_NTS if backend == "cuda" else CPU_NTS
+    return GPU_NTS if on_gpu else CPU_NTS
 
 
 def samples(values: Sequence[float]) -> dict[str, Any] | float:

@@ -22,10 +22,11 @@ from .attribution.decompose import decompose
 from .attribution.events import Trace
 from .attribution.macs import same_gmac
 from .attribution.record import Check, Decomposition, Record, Wall, Window
-from .capture import ceilings, memory
+from .capture import ceilings
 from .capture.conditions import Probe
-from .capture.instrument import Instrument, instrument_for
-from .capture.machine import describe_machine
+from .capture.instrument import Instrument, instrument_for, open_peer
+from .capture.machine import describe_machine, uses_gpu
+from .capture.memory import PeakMemory
 from .engine import EngineOptions, MeasuredEngine
 from .interleave import interleaved, planned_rounds, quarantined, usable
 from .peers.llama_cpp import LlamaCpp
@@ -70,12 +71,13 @@ def take_window(plan: Plan, say: Callable[[str], None] = lambda text: None) -> R
     started = _now()
     probe = Probe()
     states = [probe.snapshot("before")]
+    memory = PeakMemory(on_device=uses_gpu(plan.engine.backend))
     engine = MeasuredEngine(plan.model, plan.engine)
     instrument = instrument_for(engine)
-    notes: list[str] = []
+    notes = list(instrument.notes)
     walls: list[Wall] = []
     for nt in plan.nts:
-        walls.extend(_walls(plan, engine, instrument, probe, nt, notes, say))
+        walls.extend(_walls(plan, engine, memory, instrument, probe, nt, notes, say))
         states.append(probe.snapshot("during"))
     say("measuring the machine's ceilings")
     limits = ceilings.measure(engine.backend)
@@ -99,6 +101,7 @@ def take_window(plan: Plan, say: Callable[[str], None] = lambda text: None) -> R
 def _walls(
     plan: Plan,
     engine: MeasuredEngine,
+    memory: PeakMemory,
     instrument: Instrument,
     probe: Probe,
     nt: int,
@@ -108,80 +111,89 @@ def _walls(
     """The engine's wall at ``nt`` and the peer's at each of its ubatches."""
     tokens = prompt(nt, engine.vocabulary)
     say(f"nt {nt}: warming up")
-    alone = memory.reset_peak()
     warm_ns = engine.prefill(tokens)
-    peak = memory.peak_bytes() if alone else None
+    peaks = [memory.bytes()]
     arms: dict[str, Callable[[], int]] = {"minfer": lambda: engine.prefill(tokens)}
     peers = _open_peers(plan, instrument, nt, notes)
     try:
-        for ubatch, peer in peers.items():
+        for ubatch, (peer, peer_memory) in peers.items():
             warm_ns += peer.prefill(tokens)
-            arms[f"llama.cpp {ubatch}"] = lambda peer=peer: peer.prefill(tokens)  # type: ignore[misc]
+            peaks.append(peer_memory.bytes() if peer.backend == "cuda" else None)
+            arms[_arm(ubatch)] = lambda peer=peer: peer.prefill(tokens)  # type: ignore[misc]
         wanted = planned_rounds(warm_ns, most=plan.samples, least=plan.least_samples, seconds=plan.seconds_per_nt)
         rounds = interleaved(arms, wanted, probe, lambda i, of, why: say(f"nt {nt}: sample {i} of {of}{_because(why)}"))
+        say(f"nt {nt}: tracing")
+        traces = [instrument.trace_engine(engine, tokens) for _ in range(plan.traced)]
+        walls = [_engine_wall(engine, nt, traces)]
+        walls += [_peer_wall(plan, instrument, peer, ubatch, tokens, notes) for ubatch, (peer, _) in peers.items()]
     finally:
-        for peer in peers.values():
+        for peer, _ in peers.values():
             peer.close()
     used, quiet = usable(rounds, plan.least_samples)
     if not quiet:
         notes.append(f"nt {nt}: fewer than {plan.least_samples} clean samples, so all are shown; measure again")
-    say(f"nt {nt}: tracing")
-    traces = [instrument.trace_engine(engine, tokens) for _ in range(plan.traced)]
-    ours = Wall(
+    states = (probe.snapshot("during"),)
+    walls = [
+        replace(
+            _with_work_of(walls[0], wall),
+            samples_ns=tuple(taken.ns[arm] for taken in used),
+            quarantined=quarantined(rounds, arm),
+            peak_memory_bytes=peak,
+        )
+        for arm, wall, peak in zip(arms, walls, peaks, strict=True)
+    ]
+    return [replace(wall, checks=checks.wall_checks(wall, states)) for wall in walls]
+
+
+def _arm(ubatch: int) -> str:
+    return f"llama.cpp {ubatch}"
+
+
+def _open_peers(plan: Plan, instrument: Instrument, nt: int, notes: list[str]) -> dict[int, tuple[LlamaCpp, PeakMemory]]:
+    if not plan.peer:
+        notes.append("no peer: not asked for")
+        return {}
+    peers: dict[int, tuple[LlamaCpp, PeakMemory]] = {}
+    try:
+        for ubatch in peer_ubatches(nt):
+            memory = PeakMemory(on_device=instrument.gpu_layers > 0)
+            peers[ubatch] = open_peer(instrument, plan.model, nt, ubatch), memory
+    except PeerUnavailableError as error:
+        notes.append(f"no peer: {error}")
+    return peers
+
+
+def _engine_wall(engine: MeasuredEngine, nt: int, traces: list[Trace]) -> Wall:
+    wall = Wall(
         engine=engine.name,
         engine_version=engine.version,
         backend=engine.backend,
         nt=nt,
         ubatch=engine.ubatch,
         gates=engine.gates,
-        samples_ns=tuple(taken.ns["minfer"] for taken in used),
-        quarantined=quarantined(rounds, "minfer"),
-        peak_memory_bytes=peak,
+        samples_ns=(),
         memory_bytes=engine.memory(),
     )
-    ours = _decomposed(ours, traces)
-    states = (probe.snapshot("during"),)
-    theirs = []
-    for ubatch in peers:
-        arm = f"llama.cpp {ubatch}"
-        theirs.append(
-            replace(
-                _with_work_of(ours, _peer_wall(plan, instrument, nt, ubatch, tokens)),
-                samples_ns=tuple(taken.ns[arm] for taken in used),
-                quarantined=quarantined(rounds, arm),
-            )
-        )
-    return [replace(wall, checks=checks.wall_checks(wall, states)) for wall in (ours, *theirs)]
+    return _decomposed(wall, traces)
 
 
-def _open_peers(plan: Plan, instrument: Instrument, nt: int, notes: list[str]) -> dict[int, LlamaCpp]:
-    if not plan.peer:
-        notes.append("no peer: not asked for")
-        return {}
-    peers: dict[int, LlamaCpp] = {}
+def _peer_wall(
+    plan: Plan, instrument: Instrument, peer: LlamaCpp, ubatch: int, tokens: Sequence[int], notes: list[str]
+) -> Wall:
+    wall = Wall(
+        engine=peer.name,
+        engine_version=peer.version,
+        backend=peer.backend,
+        nt=len(tokens),
+        ubatch=ubatch,
+        gates={},
+        samples_ns=(),
+    )
     try:
-        for ubatch in peer_ubatches(nt):
-            peers[ubatch] = instrument.open_peer(plan.model, nt, ubatch, traced=False)
+        return _decomposed(wall, instrument.trace_peer(plan.model, peer, tokens, plan.traced))
     except PeerUnavailableError as error:
-        notes.append(f"no peer: {error}")
-    return peers
-
-
-def _peer_wall(plan: Plan, instrument: Instrument, nt: int, ubatch: int, tokens: Sequence[int]) -> Wall:
-    """The peer's traced side at one ubatch."""
-    with instrument.open_peer(plan.model, nt, ubatch, traced=True) as peer:
-        peer.prefill(tokens)
-        traces = [instrument.trace_peer(peer, tokens) for _ in range(plan.traced)]
-        wall = Wall(
-            engine=peer.name,
-            engine_version=peer.version,
-            backend=peer.backend,
-            nt=nt,
-            ubatch=ubatch,
-            gates={},
-            samples_ns=(),
-        )
-        return _decomposed(wall, traces)
+        notes.append(str(error))
+        return replace(wall, why_not_decomposed=str(error))
 
 
 def _decomposed(wall: Wall, traces: list[Trace]) -> Wall:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from .capture.machine import machine_class
+from .capture.machine import machine_class, uses_gpu
 from .engine import CommitTooOldError, EngineOptions, import_minfer
 from .models import model_path
 from .progress import say
@@ -22,7 +22,7 @@ def measure_commit() -> dict[str, str]:
     backend = os.environ.get("MINFER_BACKEND", "auto")
     plan = Plan(
         model=model_path(),
-        nts=measured_nts(_device(backend)),
+        nts=measured_nts(uses_gpu(backend)),
         machine=os.environ.get("MINFER_MACHINE") or machine_class(),
         samples=int(os.environ.get("MINFER_SAMPLES", "10")),
         seconds_per_nt=float(os.environ.get("MINFER_SECONDS", "40")),
@@ -33,10 +33,3 @@ def measure_commit() -> dict[str, str]:
     keep_record(record)
     return {"record": record.to_json()}
 
-
-def _device(backend: str) -> str:
-    if backend != "auto":
-        return backend
-    from .capture.machine import gpu
-
-    return "cuda" if gpu() is not None else "numpy"

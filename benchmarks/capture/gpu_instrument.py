@@ -10,16 +10,12 @@ from ..attribution.events import Trace
 from ..attribution.llama_launches import LaunchOrderError, label_llama_launches
 from ..attribution.macs import TensorShape
 from ..engine import MeasuredEngine, operation_label, weight_table
-from ..peers.llama_cpp import LlamaCpp, PeerOptions
+from ..peers.llama_cpp import LlamaCpp
 from . import cuda_events, cupti
-from .machine import usable_cores
+from .instrument import observed, trace_by_callback
 
 ALL_LAYERS = 999
-"""llama.cpp's own way to say "as many as there are"."""
-
-
-def _open_peer(model: Path, nt: int, ubatch: int, *, traced: bool) -> LlamaCpp:
-    return LlamaCpp(model, PeerOptions(nt, ubatch, threads=usable_cores(), gpu_layers=ALL_LAYERS), traced=traced)
+"""More layers than any model has: llama.cpp then keeps the whole model on the device."""
 
 
 class CuptiInstrument:
@@ -27,34 +23,32 @@ class CuptiInstrument:
 
     name = "cupti"
     version = cupti.INSTRUMENT_VERSION
+    notes: tuple[str, ...] = ()
+    gpu_layers = ALL_LAYERS
 
     def __init__(self) -> None:
         """Raises CuptiUnavailableError."""
         self._capture = cupti.CuptiCapture(operation_label)
-        self._tensors: tuple[TensorShape, ...] = ()
 
     def trace_engine(self, engine: MeasuredEngine, tokens: Sequence[int]) -> Trace:
-        engine.observe(self._capture)
-        try:
+        return observed(engine, self._capture, tokens)
+
+    def trace_peer(self, model: Path, peer: LlamaCpp, tokens: Sequence[int], repetitions: int) -> list[Trace]:
+        tensors = tuple(TensorShape(*row) for row in weight_table(model))
+        traces = []
+        for _ in range(repetitions):
             with self._capture:
-                engine.prefill(tokens)
-        finally:
-            engine.observe(None)
-        return self._capture.trace()
+                peer.prefill(tokens)
+            traces.append(_labelled(self._capture.trace(), tensors, len(tokens), peer.options.ubatch))
+        return traces
 
-    def open_peer(self, model: Path, nt: int, ubatch: int, *, traced: bool) -> LlamaCpp:
-        """``traced`` changes nothing in llama.cpp itself: its callback would make it wait after each node."""
-        self._tensors = tuple(TensorShape(*row) for row in weight_table(model))
-        return _open_peer(model, nt, ubatch, traced=False)
 
-    def trace_peer(self, peer: LlamaCpp, tokens: Sequence[int]) -> Trace:
-        with self._capture:
-            peer.prefill(tokens)
-        trace = self._capture.trace()
-        try:
-            return label_llama_launches(trace, self._tensors, len(tokens), peer.options.ubatch)
-        except LaunchOrderError as error:
-            return replace(trace, notes=(*trace.notes, f"llama.cpp's launches are not told apart by weight: {error}"))
+def _labelled(trace: Trace, tensors: tuple[TensorShape, ...], nt: int, ubatch: int) -> Trace:
+    """llama.cpp names no operation: its products are told apart by the order in which they are launched."""
+    try:
+        return label_llama_launches(trace, tensors, nt, ubatch)
+    except LaunchOrderError as error:
+        return replace(trace, notes=(*trace.notes, f"llama.cpp's launches are not told apart by weight: {error}"))
 
 
 class CudaEventInstrument:
@@ -62,27 +56,21 @@ class CudaEventInstrument:
 
     name = "cuda events"
     version = cuda_events.INSTRUMENT_VERSION
+    gpu_layers = ALL_LAYERS
+
+    def __init__(self, why: str) -> None:
+        self.notes: tuple[str, ...] = (f"{cuda_events.NOTE} ({why})",)
 
     def trace_engine(self, engine: MeasuredEngine, tokens: Sequence[int]) -> Trace:
-        recorder = cuda_events.cupy_recorder(operation_label)
-        engine.observe(recorder)
-        try:
-            with recorder:
-                engine.prefill(tokens)
-        finally:
-            engine.observe(None)
-        return recorder.trace()
+        return observed(engine, cuda_events.cupy_recorder(operation_label), tokens)
 
-    def open_peer(self, model: Path, nt: int, ubatch: int, *, traced: bool) -> LlamaCpp:
-        return _open_peer(model, nt, ubatch, traced=traced)
-
-    def trace_peer(self, peer: LlamaCpp, tokens: Sequence[int]) -> Trace:
-        return peer.traced_prefill(tokens)
+    def trace_peer(self, model: Path, peer: LlamaCpp, tokens: Sequence[int], repetitions: int) -> list[Trace]:
+        return trace_by_callback(model, peer, tokens, repetitions)
 
 
 def gpu_instrument() -> CuptiInstrument | CudaEventInstrument:
     """The best instrument that this process can have."""
     try:
         return CuptiInstrument()
-    except cupti.CuptiUnavailableError:
-        return CudaEventInstrument()
+    except cupti.CuptiUnavailableError as error:
+        return CudaEventInstrument(str(error))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 from ..attribution.events import Trace
 from ..engine import MeasuredEngine, operation_label
@@ -23,18 +23,37 @@ class Instrument(Protocol):
 
     name: str
     version: int
+    notes: tuple[str, ...]
+    """What a reader of the record must know about this instrument."""
+    gpu_layers: int
+    """Layers that the peer keeps on the device."""
 
     def trace_engine(self, engine: MeasuredEngine, tokens: Sequence[int]) -> Trace:
         """One prefill of the engine, its operations named."""
         ...
 
-    def open_peer(self, model: Path, nt: int, ubatch: int, *, traced: bool) -> LlamaCpp:
-        """llama.cpp with the same weights on the same device. Raises PeerUnavailableError."""
+    def trace_peer(self, model: Path, peer: LlamaCpp, tokens: Sequence[int], repetitions: int) -> list[Trace]:
+        """Prefills of the warm peer, on the weights of ``model``. Raises PeerUnavailableError."""
         ...
 
-    def trace_peer(self, peer: LlamaCpp, tokens: Sequence[int]) -> Trace:
-        """One prefill of a peer opened with ``traced=True``."""
-        ...
+
+def observed(engine: MeasuredEngine, recorder: Any, tokens: Sequence[int]) -> Trace:
+    """One prefill with ``recorder``, an observer and a context manager, told of every operation."""
+    engine.observe(recorder)
+    try:
+        with recorder:
+            engine.prefill(tokens)
+    finally:
+        engine.observe(None)
+    trace: Trace = recorder.trace()
+    return trace
+
+
+def trace_by_callback(model: Path, peer: LlamaCpp, tokens: Sequence[int], repetitions: int) -> list[Trace]:
+    """llama.cpp by its own callback, which it takes only when a context is made: the untraced one cannot be used."""
+    with LlamaCpp(model, peer.options, traced=True) as traced:
+        traced.prefill(tokens)
+        return [traced.traced_prefill(tokens) for _ in range(repetitions)]
 
 
 class SpanInstrument:
@@ -42,28 +61,25 @@ class SpanInstrument:
 
     name = "spans"
     version = SPANS_VERSION
+    notes: tuple[str, ...] = ()
+    gpu_layers = 0
 
     def trace_engine(self, engine: MeasuredEngine, tokens: Sequence[int]) -> Trace:
-        recorder = SpanRecorder(operation_label)
-        engine.observe(recorder)
-        try:
-            with recorder:
-                engine.prefill(tokens)
-        finally:
-            engine.observe(None)
-        return recorder.trace()
+        return observed(engine, SpanRecorder(operation_label), tokens)
 
-    def open_peer(self, model: Path, nt: int, ubatch: int, *, traced: bool) -> LlamaCpp:
-        return LlamaCpp(model, PeerOptions(nt, ubatch, threads=usable_cores()), traced=traced)
-
-    def trace_peer(self, peer: LlamaCpp, tokens: Sequence[int]) -> Trace:
-        return peer.traced_prefill(tokens)
+    def trace_peer(self, model: Path, peer: LlamaCpp, tokens: Sequence[int], repetitions: int) -> list[Trace]:
+        return trace_by_callback(model, peer, tokens, repetitions)
 
 
 def instrument_for(engine: MeasuredEngine) -> Instrument:
-    """The instrument that sees this engine's backend."""
-    if engine.backend == "cuda":
-        from .gpu_instrument import gpu_instrument
+    """The best instrument that sees this engine's backend."""
+    if engine.backend != "cuda":
+        return SpanInstrument()
+    from .gpu_instrument import gpu_instrument
 
-        return gpu_instrument()
-    return SpanInstrument()
+    return gpu_instrument()
+
+
+def open_peer(instrument: Instrument, model: Path, nt: int, ubatch: int) -> LlamaCpp:
+    """llama.cpp with the same weights on the same device. Raises PeerUnavailableError."""
+    return LlamaCpp(model, PeerOptions(nt, ubatch, threads=usable_cores(), gpu_layers=instrument.gpu_layers))

@@ -47,6 +47,11 @@ def gpu() -> tuple[str, str] | None:
     return _text(name), _text(driver)
 
 
+def uses_gpu(backend: str) -> bool:
+    """Whether an engine opened with ``backend`` ("auto", "numpy", "cuda") runs on a GPU here."""
+    return backend == "cuda" or (backend == "auto" and gpu() is not None)
+
+
 def machine_class() -> str:
     """A name for machines that are alike: the GPU's model ("h200"), else the CPU's with its cores ("epyc-2core")."""
     device = gpu()

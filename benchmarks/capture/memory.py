@@ -1,9 +1,31 @@
-"""Peak memory of a stretch of this process, as the kernel counts it."""
+"""Peak memory: of a stretch of this process as the kernel counts it, or of the device as the driver counts it."""
 
 from __future__ import annotations
 
 import re
 from pathlib import Path
+
+from .nvml import first_visible_device
+
+
+class PeakMemory:
+    """The memory that something takes, on the device where one is used, else of this process.
+
+    Make one before the thing is loaded; ``bytes()`` after it has run once. Device memory is a difference of the driver's
+    total, so another process's allocation meanwhile would count too (the probe tells of such processes).
+    """
+
+    def __init__(self, on_device: bool) -> None:
+        self._device = first_visible_device() if on_device else None
+        self._before = self._device.memory_used_bytes() if self._device else None
+        self._fresh = self._device is None and reset_peak()
+
+    def bytes(self) -> int | None:
+        """None where neither the driver nor the kernel tells."""
+        if self._device is not None:
+            used = self._device.memory_used_bytes()
+            return None if used is None or self._before is None else max(0, used - self._before)
+        return peak_bytes() if self._fresh else None
 
 
 def reset_peak() -> bool:

@@ -53,6 +53,10 @@ class Device:
             processes=processes or set(),
         )
 
+    def memory_used_bytes(self) -> int | None:
+        """Memory of the device in use, by all processes together; None where the driver does not tell."""
+        return self._ask(lambda: int(self._library.nvmlDeviceGetMemoryInfo(self._handle).used))
+
     def _ask(self, question: Callable[[], _T]) -> _T | None:
         try:
             return question()

@@ -130,7 +130,7 @@ def test_a_watched_gpu_sample_names_its_neighbour(monkeypatch):
     monkeypatch.setattr(conditions, "first_visible_device", lambda: SimpleNamespace(state=lambda: next(states)))
     with Probe().watching() as watch:
         watch.own.add(4)
-    assert quarantine_reason(watch.conditions).startswith("not alone: process 5 on the GPU")
+    assert "process 5 on the GPU" in quarantine_reason(watch.conditions)
 
 
 def test_a_process_that_measures_itself_is_not_its_own_neighbour(monkeypatch):
