@@ -61,14 +61,14 @@ class StaticKernels:
     def track_shared_bytes(self, cache: dict[str, Any], source: str, target: str) -> int:
         return max(self.each("shared_bytes"))
 
-    def track_fewest_resident_warps(self, cache: dict[str, Any], source: str, target: str) -> int:
-        return min(self.each("warps_resident"))
+    def track_warps_kept_out(self, cache: dict[str, Any], source: str, target: str) -> int:
+        """Places for warps that a multiprocessor offers and registers or shared memory keep empty: lower is better."""
+        from .static.facts import MULTIPROCESSORS
+
+        return MULTIPROCESSORS[target][1] - min(self.each("warps_resident"))
 
     def track_code_bytes(self, cache: dict[str, Any], source: str, target: str) -> int:
         return sum(self.each("code_bytes"))
-
-    def track_matrix_instructions(self, cache: dict[str, Any], source: str, target: str) -> int:
-        return sum(self.each("matrix_instructions"))
 
     def track_loop_per_matrix(self, cache: dict[str, Any], source: str, target: str) -> float:
         loops = [one["loop_per_matrix"] for one in self.kernels if one["loop_per_matrix"] is not None]
@@ -77,15 +77,14 @@ class StaticKernels:
         return float(max(loops))
 
 
-def _describe(function: Any, unit: str, direction: str = "lower") -> None:
-    function.unit, function.direction, function.version = unit, direction, "1"
+def _describe(function: Any, unit: str) -> None:
+    function.unit, function.direction, function.version = unit, "lower", "1"
 
 
 _describe(StaticKernels.track_registers, "registers/thread")
 _describe(StaticKernels.track_spill_bytes, "bytes")
 _describe(StaticKernels.track_stack_bytes, "bytes")
 _describe(StaticKernels.track_shared_bytes, "bytes/block")
-_describe(StaticKernels.track_fewest_resident_warps, "warps/multiprocessor", "higher")
+_describe(StaticKernels.track_warps_kept_out, "warps/multiprocessor")
 _describe(StaticKernels.track_code_bytes, "bytes")
-_describe(StaticKernels.track_matrix_instructions, "instructions", "higher")
 _describe(StaticKernels.track_loop_per_matrix, "instructions")

@@ -18,6 +18,9 @@ from ..report.record_text import render_record
 
 SUMMARY = "measure HEAD and earlier commits (asv), write results/, print the decomposition"
 
+SERIES = r"^(prefill|versus_llama)\."
+"""What one window of a commit gives. The static figures of kernels need no measurement; `asv run` alone takes them too."""
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--commits", type=int, default=4, metavar="N", help="how many: HEAD and earlier ones (default 4)")
@@ -41,9 +44,10 @@ def run(args: argparse.Namespace) -> int:
         hashes.write_text("\n".join(commits) + "\n", encoding="ascii")
         progress = Path(scratch) / "progress"
         environment[VARIABLE] = str(progress)
-        options = [] if args.again else ["--skip-existing-commits"]
+        options = ["--machine", machine, "--bench", SERIES, "--show-stderr"]
+        options += [] if args.again else ["--skip-existing-commits"]
         with Follow(progress, sys.stdout):
-            code = _asv(root, environment, "run", f"HASHFILE:{hashes}", "--machine", machine, "--show-stderr", *options)
+            code = _asv(root, environment, "run", f"HASHFILE:{hashes}", *options)
     if code not in (0, 2):
         return code
     return _show(root, machine, commits) or code
