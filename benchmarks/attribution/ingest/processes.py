@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..events import Int32, Int64
-from .sqlite_columns import ABSENT, Database
+from .sqlite_columns import Database
 
 
 class Processes:
@@ -30,12 +30,12 @@ class Processes:
         return out
 
     def correlations(self, correlation: Int64, global_id: Int64 | None) -> Int64:
-        """Correlation ids that no two processes share."""
+        """Correlation ids that no two processes share; 0 and less link nothing and stay."""
         if global_id is None or not len(correlation):
             return correlation
         pids, which = np.unique(_pid(global_id), return_inverse=True)
         index = np.array([self._index.setdefault(pid, len(self._index)) for pid in pids.tolist()], dtype=np.int64)
-        return np.where(correlation < 0, ABSENT, correlation + (index[which] << 40))
+        return np.where(correlation <= 0, correlation, correlation + (index[which] << 40))
 
 
 def _pid(global_id: Int64) -> Int64:
