@@ -15,7 +15,7 @@ from .protocol import WALL, Request
 
 DEFAULT_NT = 64
 
-BURSTS = 50
+BURSTS = 20
 """Bursts a class and sample; the fastest one counts, because whoever shares the core can only make one slower."""
 UNITS = 100
 """Equal units of work a burst; an injected slowdown of 3 % makes 103 of them."""
