@@ -22,6 +22,10 @@ REPETITIONS = 7
 
 def measure(backend: str) -> tuple[Ceiling, ...]:
     """The ceilings of the device that the engine's backend runs on; empty where nobody knows how to measure it."""
+    if backend == "cuda":
+        from . import gpu_ceilings
+
+        return gpu_ceilings.measure()
     return (_cpu_gemm(), _cpu_copy()) if backend == "numpy" else ()
 
 
