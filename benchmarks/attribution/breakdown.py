@@ -128,20 +128,27 @@ def _split_keys(
     parts = {text: index for index, text in enumerate(dict.fromkeys(item.split for item in by_name))}
     part = np.array([parts[item.split] for item in by_name] or [0], dtype=np.int64)[name]
     by_shape = of_operation * max(len(parts), 1) + part
-    grid = trace.launches.grid if trace.launches is not None else None
-    if grid is None:
-        by_symbol = name
-    else:
-        # CUDA allows 2^31-1 blocks in x and 65535 in y and z: one exact int64 a grid, which sorts faster than rows do.
-        x, y, z = (grid[rows, axis].astype(np.int64) for axis in range(3))
-        packed = (x << 32) | (y << 16) | z
-        shapes_seen, inverse = np.unique(packed, return_inverse=True)
-        by_symbol = name * max(shapes_seen.size, 1) + inverse
+    # By function and not by symbol: variants of one template are one split, as its text says.
+    functions = {text: index for index, text in enumerate(dict.fromkeys(map(function_name, trace.names)))}
+    function = np.array([functions[function_name(text)] for text in trace.names] or [0], dtype=np.int64)[name]
+    by_symbol = (function * max(len(parts), 1) + part) * max(rows.size, 1) + _grid_number(trace.launches, rows)
     return np.where(operation >= 0, by_shape * 2, by_symbol * 2 + 1)
 
 
+def _grid_number(launches: Launches | None, rows: NDArray[np.intp]) -> Index:
+    """A number below the count of rows that is the same for equal grids."""
+    if launches is None or launches.grid is None or rows.size == 0:
+        return np.zeros(rows.size, dtype=np.int64)
+    number = np.zeros(rows.size, dtype=np.int64)
+    for axis in range(3):
+        sizes, which = np.unique(launches.grid[rows, axis], return_inverse=True)
+        if sizes.size > 1:
+            number = np.unique(number * sizes.size + which, return_inverse=True)[1]
+    return number
+
+
 def _group(kernel_class: Index, keys: Index, attributed: Int64) -> _Groups:
-    # Keys are below names x grids x 2 and classes are a few hundred: far inside int64.
+    # Keys are below functions x parts x rows x 2, classes a few hundred: inside int64 for any trace that fits in memory.
     codes = kernel_class * (int(keys.max(initial=0)) + 1) + keys
     _, first, member, launches = np.unique(codes, return_index=True, return_inverse=True, return_counts=True)
     # float64 holds integers exactly to 2^53 ns, 104 days of attributed time.

@@ -82,7 +82,7 @@ def built_in_rules() -> tuple[Rule, ...]:
 
 def rules_with(user_file: Path | None) -> tuple[Rule, ...]:
     """The user's rules first, then the built-in ones. Raises RulesError."""
-    return (load_rules(user_file) if user_file else ()) + built_in_rules()
+    return load_rules(user_file) + built_in_rules() if user_file else built_in_rules()
 
 
 def classify(symbol: str, rules: tuple[Rule, ...] | None = None) -> str:
@@ -95,11 +95,19 @@ def classify_all(symbols: tuple[str, ...], rules: tuple[Rule, ...] | None = None
     return tuple(classify_symbol(symbol, rules) for symbol in symbols)
 
 
-@lru_cache(maxsize=65536)
 def classify_symbol(symbol: str, rules: tuple[Rule, ...] | None = None) -> SymbolClass:
     """The class of a symbol with what the rule says beside it."""
+    return _by_built_in_rules(symbol) if rules is None or rules is built_in_rules() else _by_rules(symbol, rules)
+
+
+@lru_cache(maxsize=65536)
+def _by_built_in_rules(symbol: str) -> SymbolClass:
+    return _by_rules(symbol, built_in_rules())
+
+
+def _by_rules(symbol: str, rules: tuple[Rule, ...]) -> SymbolClass:
     name = readable(symbol)
-    for rule in built_in_rules() if rules is None else rules:
+    for rule in rules:
         match = rule.pattern.search(name)
         if match:
             return SymbolClass(_fill(rule.kernel_class, match), rule.split, rule.generic)

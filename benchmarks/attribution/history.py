@@ -30,8 +30,8 @@ class Commit:
 
 
 def read_history(repository: Path, revisions: str = "HEAD", *, timeout_s: float = 60.0) -> tuple[Commit, ...]:
-    """The commits of a revision or range, newest first. Raises HistoryError."""
-    command = ["git", "-C", str(repository), "log", "--topo-order", "-z", "--name-only", "--first-parent", "-m"]
+    """The commits of a revision or range, children before parents, merged branches included. Raises HistoryError."""
+    command = ["git", "-C", str(repository), "log", "--topo-order", "-z", "--name-only", "--diff-merges=first-parent"]
     command += [f"--format={_FORMAT}", "--end-of-options", revisions, "--"]
     try:
         done = subprocess.run(command, capture_output=True, timeout=timeout_s, check=False)

@@ -99,9 +99,12 @@ def outcomes(
     """Every prediction of a history (newest first) with what one machine class measured.
 
     After is the record of the commit itself, before is that of its nearest measured ancestor, both of the same model,
-    backend and ubatch; of several records the last one counts.
+    backend and ubatch; of several records the last that can be compared counts.
     """
-    held = {record.commit: record for record in records if record.machine.name == machine}
+    held: dict[str, list[Record]] = {}
+    for record in records:
+        if record.machine.name == machine:
+            held.setdefault(record.commit, []).append(record)
     parent = {commit.id: commit.parents[0] if commit.parents else "" for commit in history}
     joined: list[Outcome] = []
     bad: list[BadTrailer] = []
@@ -154,19 +157,28 @@ def _read(commit: str, text: str) -> Prediction | str:
     return Prediction(commit, subject, -value if match["sign"] != "+" else value, unit, int(match["nt"]))
 
 
-def _outcome(prediction: Prediction, held: dict[str, Record], parent: dict[str, str], engine: str) -> Outcome:
-    after = held.get(prediction.commit)
-    if after is None:
+def _outcome(prediction: Prediction, held: dict[str, list[Record]], parent: dict[str, str], engine: str) -> Outcome:
+    """The newest record of the commit that can be compared decides; else the reason why its newest cannot."""
+    answers = [
+        _against_ancestor(prediction, record, held, parent, engine) for record in reversed(held.get(prediction.commit, []))
+    ]
+    if not answers:
         return Outcome(prediction, UNMEASURED, None, "the commit has no record")
+    return next((answer for answer in answers if answer.measured is not None), answers[0])
+
+
+def _against_ancestor(
+    prediction: Prediction, after: Record, held: dict[str, list[Record]], parent: dict[str, str], engine: str
+) -> Outcome:
     ancestor = parent.get(prediction.commit, "")
-    while ancestor:
-        before = held.get(ancestor)
-        if before is not None and before.model.digest == after.model.digest:
-            break
-        ancestor = parent.get(ancestor, "")
-    else:
+    before: Record | None = None
+    while ancestor and before is None:
+        same_model = (record for record in reversed(held.get(ancestor, [])) if record.model.digest == after.model.digest)
+        before = next(same_model, None)
+        if before is None:
+            ancestor = parent.get(ancestor, "")
+    if before is None:
         return Outcome(prediction, UNMEASURED, None, "no ancestor has a record of this model")
-    assert before is not None
     walls = _matching(before, after, engine, prediction.nt)
     if walls is None:
         return Outcome(prediction, UNMEASURED, None, f"not measured at {prediction.nt} tokens on both sides")

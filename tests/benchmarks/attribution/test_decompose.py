@@ -214,6 +214,19 @@ def test_without_labels_the_grid_splits_a_symbol():
     ]
 
 
+def test_variants_of_a_template_are_one_split_and_grids_of_any_size_stay_apart():
+    variant = GEMM.replace("false", "true")
+    grids = [(1, 1, 1), (1, 1, 1), (1, 1 << 20, 1), (1, 1, 1 << 30), (1 << 30, 1, 1)]
+    trace = make_trace([(10, 20, GEMM), *((20 + i, 21 + i, variant) for i in range(4))], grids=grids)
+    splits = decompose(trace).classes[0].splits
+    assert [(item.operation, item.ns) for item in splits] == [
+        ("mul_mat_q, grid 1x1x1", 11),
+        ("mul_mat_q, grid 1x1048576x1", 1),
+        ("mul_mat_q, grid 1x1x1073741824", 1),
+        ("mul_mat_q, grid 1073741824x1x1", 1),
+    ]
+
+
 def test_many_shapes_are_kept_within_bounds_and_still_add_up():
     count = MAX_SPLITS + 9
     trace = make_trace([(10 + 2 * i, 11 + 2 * i, GEMM) for i in range(count)], grids=[(i + 1, 1, 1) for i in range(count)])

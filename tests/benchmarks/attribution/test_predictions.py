@@ -134,6 +134,14 @@ def test_why_a_prediction_was_not_measured():
     assert outcomes(history, both, machine="h200")[0][0].detail == "the commit has no record"
 
 
+def test_of_several_records_the_last_that_can_be_compared_counts():
+    other = replace(example().model, digest="e" * 64)
+    history = _history("Base", "Change\n\nPredicts: wall -20 ms @512")
+    records = [_record("c0", 200, 100), _record("c1", 170, 100), _record("c1", 180, 100), _record("c1", 5, 2, model=other)]
+    joined, _ = outcomes(history, records, machine="epyc-2core")
+    assert (joined[0].verdict, joined[0].measured.value) == (HIT, -20.0)
+
+
 def test_another_window_is_said():
     window = replace(example().window, id="w2")
     history = _history("Base", "Change\n\nPredicts: wall -20 ms @512")
