@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import argparse
+import dataclasses
 import os
 import sys
 from pathlib import Path
 
+from ..attribution.acceptance import Acceptance, read_acceptances
 from ..attribution.errors import UserFacingError
+from ..capture.machine import machine_class
 from ..gate import report_json, report_junit, report_markdown, report_text
 from ..gate.compare import Comparison, compare
 from ..gate.exits import Exit, NothingMeasuredError
@@ -27,6 +30,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_measuring(parser)
     add("--resume", action="store_true", help="go on from the pairs of the last run with the same commits and settings")
     add("--allow-undecided", action="store_true", help="exit 0 where the pairs cannot tell; the report says so")
+    add("--no-static", action="store_true", help="do not compare what the compiler made of the kernels")
     add("--json", type=Path, metavar="FILE", help="write the verdict and every pair as JSON")
     add("--junit", type=Path, metavar="FILE", help="write JUnit XML, one test case a metric")
     add("--markdown", type=Path, metavar="FILE", help="write a pull request comment")
@@ -56,10 +60,31 @@ def _judge(args: argparse.Namespace) -> tuple[Result, Comparison]:
     warnings = _dirty(repository, args.head)
     if base.commit == head.commit:
         raise NothingMeasuredError(f"base and head are the same commit {base.short} ({args.base}); name two commits")
+    settings = dataclasses.replace(settings, with_compiled=not args.no_static)
     comparison = compare(repository, base, head, settings, _progress)
     between = int(repository.git("rev-list", "--count", f"{base.commit}..{head.commit}"))
     accepted = repository.accepted(base.commit, head.commit)
-    return conclude(base, head, comparison, settings, accepted, between, args.allow_undecided, warnings), comparison
+    earlier = repository.accepted(None, base.commit)
+    result = conclude(base, head, comparison, settings, accepted, between, args.allow_undecided, warnings, earlier)
+    if accepted and (result.regressed or result.compiled.worse):
+        _store_acceptance(repository, result)
+    return result, comparison
+
+
+def _store_acceptance(repository: Repository, result: Result) -> None:
+    path = repository.root / "results" / machine_class() / "accepted.jsonl"
+    worse = result.compiled.worse
+    traded = (*(f.name for f in result.regressed), *(f"{c.kernel} {c.target} {c.metric}" for c in worse))
+    changes = (*(f.change for f in result.regressed), *(c.after / c.before - 1 if c.before else None for c in worse))
+    known = {(one.commit, one.base) for one in read_acceptances(path)}
+    found = [
+        Acceptance(one.commit, one.reason, result.base.commit, result.head.commit, traded, changes)
+        for one in result.accepted
+        if (one.commit, result.base.commit) not in known
+    ]
+    if found:
+        earlier = path.read_text(encoding="utf-8") if path.exists() else ""
+        write_whole(path, earlier + "".join(one.to_json() + "\n" for one in found), "storing what was accepted")
 
 
 def _dirty(repository: Repository, head: str | None) -> list[str]:

@@ -13,6 +13,7 @@ from ..attribution.statistics import paired, sequential
 from ..attribution.statistics.paired import Finding, PairedSeries, Rule
 from ..capture.conditions import Limits, Probe
 from . import sampling
+from .compiled import Compiled, compare_compiled
 from .exits import BenchmarkFailedError, NothingMeasuredError
 from .protocol import Request, Status
 from .replicate import ARMS, Pair, run_arm, run_pair
@@ -21,6 +22,7 @@ from .state import State
 from .worktrees import checked_out
 
 PREFILL = "benchmarks.gate.workloads:prefill"
+NOT_COMPILED = Compiled(skipped="not asked for")
 Progress = Callable[[str], None]
 
 
@@ -44,6 +46,8 @@ class Settings:
     most_pairs: int | None = None
     resume: bool = False
     limits: Limits = field(default_factory=Limits)
+    with_compiled: bool = False
+    """Whether to compare the commits' cubins too."""
 
     def request(self) -> Request:
         """What a process is told; ``run_pair`` fills in the arm and its checkout."""
@@ -68,6 +72,7 @@ class Comparison:
     settled: bool
     seconds: float
     """Of this run; resumed pairs were paid for earlier."""
+    compiled: Compiled = NOT_COMPILED
 
     @property
     def used(self) -> list[Pair]:
@@ -82,10 +87,16 @@ def compare(repository: Repository, base: Revision, head: Revision, settings: Se
         progress(f"resumed {len(pairs)} pairs")
     probe = Probe(settings.limits)
     with checked_out(repository, {"base": base.commit, "head": head.commit}) as checkouts:
+        compiled = NOT_COMPILED
+        if settings.with_compiled:
+            compiled = compare_compiled(repository, base, head, checkouts)
+            worse = f"{len(compiled.worse)} changes for the worse of {len(compiled.changes)}"
+            progress(f"compiled kernels: {compiled.skipped or worse}")
         for arm, revision in zip(ARMS, (base, head), strict=True):
             progress(f"trying {arm} {revision.short} ({revision.subject})")
             try_arm(arm, checkouts[arm], revision, settings, probe)
-        return compare_checkouts(checkouts, settings, probe, pairs, state.save, progress)
+        measured = compare_checkouts(checkouts, settings, probe, pairs, state.save, progress)
+        return dataclasses.replace(measured, compiled=compiled)
 
 
 def compare_checkouts(

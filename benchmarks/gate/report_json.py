@@ -27,6 +27,8 @@ def render(result: Result, series: tuple[PairedSeries, ...] = ()) -> str:
         "culprit": result.culprit.name if result.culprit else None,
         "findings": [dataclasses.asdict(finding) for finding in result.findings],
         "ledgers": [_ledger(ledger) for ledger in result.ledgers],
+        "compiled": dataclasses.asdict(result.compiled),
+        "accepted_before": [dataclasses.asdict(one) for one in result.accepted_before],
         "accepted": [dataclasses.asdict(one) for one in result.accepted],
         "pairs": result.pairs,
         "quarantined": list(result.quarantined),

@@ -15,7 +15,8 @@ SUITE = "minfer CI gate"
 
 def render(result: Result) -> str:
     """A slower metric is a failure (skipped where a commit accepts it), an open one an error unless that is allowed."""
-    suite = ElementTree.Element("testsuite", name=SUITE, tests=str(len(result.findings)), time=f"{result.seconds:.3f}")
+    tests = str(len(result.findings) + len(result.compiled.worse))
+    suite = ElementTree.Element("testsuite", name=SUITE, tests=tests, time=f"{result.seconds:.3f}")
     properties = ElementTree.SubElement(suite, "properties")
     for name, value in (
         ("base", result.base.commit), ("head", result.head.commit), ("exit", str(int(result.exit))),
@@ -40,6 +41,11 @@ def render(result: Result) -> str:
             _outcome(case, "skipped", f"{words}; let pass by --allow-undecided", "", counts, "skipped")
         else:
             ElementTree.SubElement(case, "system-out").text = _clean(words)
+    for change in result.compiled.worse:
+        name = f"{change.kernel} {change.target} {change.metric}"
+        case = ElementTree.SubElement(suite, "testcase", classname="compiled", name=_clean(name))
+        kind, counter = ("skipped", "skipped") if result.accepted else ("failure", "failures")
+        _outcome(case, kind, f"{change.before:g} -> {change.after:g}", "", counts, counter)
     return _document(suite, counts)
 
 

@@ -6,7 +6,7 @@ import re
 
 from ..attribution.statistics.paired import Verdict
 from .exits import MEANING, Exit
-from .report_text import interval, ledger_lines, percent, seconds, verdict_word
+from .report_text import compiled_lines, interval, ledger_lines, percent, seconds, verdict_word
 from .verdict import Result
 
 MARKER = "<!-- minfer-ci-gate -->"
@@ -34,8 +34,15 @@ def render(result: Result) -> str:
         lines.append("| " + " | ".join([*cells, percent(f.detectable), word]) + " |")
     for ledger in result.ledgers:
         lines += ["", "```", *ledger_lines(ledger), "```"]
+    if result.compiled.changes:
+        lines += ["", "```", *compiled_lines(result.compiled), "```"]
     for one in result.accepted:
         lines += ["", f"**Regression accepted** by `{one.commit[:10]}`: {_escape(one.reason)}"]
+    if result.accepted_before:
+        count = len(result.accepted_before)
+        lines += ["", f"<details><summary>Accepted earlier: {count}</summary>", ""]
+        lines += [f"- `{one.commit[:10]}`: {_escape(one.reason)}" for one in result.accepted_before]
+        lines += ["", "</details>"]
     if result.undecided and result.undecided_allowed:
         names = ", ".join(_escape(f.name) for f in result.undecided)
         lines += ["", f"Undecided, and let pass by `--allow-undecided`: {names}"]

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from ..attribution.statistics.paired import Finding, Verdict
+from .compiled import Compiled
 from .exits import MEANING
 from .verdict import Ledger, Result
+
+SHOWN_EARLIER = 3
 
 
 def render(result: Result) -> str:
@@ -20,8 +23,12 @@ def render(result: Result) -> str:
     ]
     for ledger in result.ledgers:
         lines += ["", *ledger_lines(ledger)]
+    lines += ["", *compiled_lines(result.compiled)]
     for one in result.accepted:
         lines += ["", f"accepted by {one.commit[:10]}: {one.reason}"]
+    if result.accepted_before:
+        lines += ["", f"accepted earlier ({len(result.accepted_before)} in all):"]
+        lines += [f"  {one.commit[:10]}: {one.reason}" for one in result.accepted_before[:SHOWN_EARLIER]]
     if result.undecided and result.undecided_allowed:
         lines += ["", "undecided, and let pass by --allow-undecided: " + ", ".join(f.name for f in result.undecided)]
     lines += ["", f"again: {result.reproduce}", *(f"next:  {step}" for step in result.next_steps)]
@@ -64,6 +71,14 @@ def ledger_lines(ledger: Ledger) -> list[str]:
     lines.append(f"  rest {signed(ledger.rest_seconds):>12}   noise, gaps and what is still undecided")
     lines.append(f"  net  {signed(ledger.net_seconds):>12}   above zero: head is slower")
     return lines
+
+
+def compiled_lines(compiled: Compiled) -> list[str]:
+    """Every change for the worse, and how many for the better."""
+    if compiled.skipped:
+        return [f"compiled kernels: not compared ({compiled.skipped})"]
+    worse = [f"  WORSE {one.kernel} {one.target} {one.metric} {one.before:g} -> {one.after:g}" for one in compiled.worse]
+    return [f"compiled kernels: {len(worse)} changes for the worse of {len(compiled.changes)}", *worse]
 
 
 def signed(value: float) -> str:

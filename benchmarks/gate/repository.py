@@ -75,11 +75,12 @@ class Repository:
         output = run_git(self.root, "status", "--porcelain", "--untracked-files=no", "-z", strip=False)
         return [entry[3:] for entry in output.split("\0") if len(entry) > 3]
 
-    def accepted(self, base: str, head: str) -> tuple[Accepted, ...]:
-        """Every acceptance in base..head, newest first."""
+    def accepted(self, base: str | None, head: str) -> tuple[Accepted, ...]:
+        """Every acceptance in base..head, newest first; in all of head's history where ``base`` is None."""
+        commits = f"{base}..{head}" if base else head
         template = f"%H%x1f%(trailers:key={TRAILER},valueonly,unfold)%x1e"
         found: list[Accepted] = []
-        for entry in self.git("log", f"--format={template}", f"{base}..{head}").split("\x1e"):
+        for entry in self.git("log", f"--format={template}", commits).split("\x1e"):
             commit, _, reasons = entry.strip().partition("\x1f")
             found.extend(Accepted(commit, reason.strip()) for reason in reasons.splitlines() if reason.strip())
         return tuple(found)

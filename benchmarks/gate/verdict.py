@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from ..attribution.statistics.paired import Finding, Verdict
 from .compare import PREFILL, Comparison, Settings
+from .compiled import Compiled
 from .exits import Exit
 from .protocol import WALL, group_of
 from .repository import Accepted, Revision
@@ -67,7 +68,10 @@ class Result:
     beta: float
     reproduce: str
     next_steps: tuple[str, ...]
+    compiled: Compiled
     warnings: tuple[str, ...] = ()
+    accepted_before: tuple[Accepted, ...] = ()
+    """Acceptances in base's own history, newest first: what was traded away earlier."""
 
     @property
     def regressed(self) -> tuple[Finding, ...]:
@@ -95,12 +99,14 @@ def conclude(
     commits_between: int,
     allow_undecided: bool = False,
     warnings: Sequence[str] = (),
+    accepted_before: Sequence[Accepted] = (),
 ) -> Result:
     """Decide. A regression outweighs what is undecided; an accepted one lets the rest be judged."""
     findings = comparison.findings
     slower = [f for f in findings if f.verdict is Verdict.SLOWER]
     is_open = any(f.verdict is Verdict.UNDECIDED and not f.not_slower for f in findings)
-    if slower and not accepted:
+    worse = comparison.compiled.worse
+    if (slower or worse) and not accepted:
         code = Exit.REGRESSED
     elif is_open and not allow_undecided:
         code = Exit.UNDECIDED
@@ -126,7 +132,9 @@ def conclude(
         beta=settings.rule.beta,
         reproduce=command,
         next_steps=_next_steps(code, base, head, culprit, settings, commits_between, command),
+        compiled=comparison.compiled,
         warnings=tuple(warnings),
+        accepted_before=tuple(accepted_before),
     )
 
 
@@ -185,6 +193,9 @@ def _move(part: str, finding: Finding) -> Move:
 def _next_steps(
     code: Exit, base: Revision, head: Revision, culprit: Finding | None, settings: Settings, commits: int, command: str
 ) -> tuple[str, ...]:
+    accept = 'git commit --amend --trailer "Regression-Accepted: why it is worth it"   # only for a known trade'
+    if code is Exit.REGRESSED and culprit is None:
+        return (f"python -m benchmarks static --base {base.short}   # each kernel that compiles worse", accept)
     if code is Exit.REGRESSED and culprit is not None:
         if commits > 1:
             one = Settings(**{**settings.__dict__, "patterns": ()})
@@ -193,7 +204,7 @@ def _next_steps(
             find = f"{step}   # which of the {commits} commits it is"
         else:
             find = f"git show {head.short}   # the one commit between base and head"
-        return (find, 'git commit --amend --trailer "Regression-Accepted: why it is worth it"   # only for a known trade')
+        return (find, accept)
     if code is Exit.UNDECIDED:
         longer = Settings(**{**settings.__dict__, "budget": settings.budget * 2})
         return (f"{gate_command(base, head, longer)} --resume   # goes on from the pairs already taken",)
@@ -208,6 +219,11 @@ def _headline(result: Result) -> str:
         text = f"{one.name} is slower by {size}{sure}"
         others = len(result.regressed) - 1
         text += f", and {others} more" if others else ""
+        return f"{text}; accepted: {result.accepted[0].reason}" if result.accepted else text
+    if result.compiled.worse:
+        first = result.compiled.worse[0]
+        change = f"{first.metric} {first.before:g} -> {first.after:g} for {first.target}"
+        text = f"{first.kernel} compiles worse ({change}), {len(result.compiled.worse)} such changes in all"
         return f"{text}; accepted: {result.accepted[0].reason}" if result.accepted else text
     if result.undecided:
         names = ", ".join(f.name for f in result.undecided[:3]) + (", ..." if len(result.undecided) > 3 else "")

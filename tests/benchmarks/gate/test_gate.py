@@ -101,6 +101,9 @@ def test_the_trailer_lets_a_known_trade_pass_and_says_so(history, tmp_path, caps
     assert gate(history) == Exit.PASSED
     assert f"accepted by {history.commits['trade'][:10]}: the prepass pays for itself" in capsys.readouterr().out
     assert "Regression accepted" in (tmp_path / "summary.md").read_text()
+    history.commit("later", {"README": "later\n"})
+    assert gate(history, base="trade") == Exit.PASSED
+    assert "accepted earlier (1 in all):" in capsys.readouterr().out
 
 
 def test_noise_that_hides_the_answer_is_undecided_never_green(history, capsys):
