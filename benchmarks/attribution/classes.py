@@ -56,6 +56,8 @@ class SymbolClass:
     generic: bool = True
 
 
+_MATCHED_CHARACTERS = 4096
+"""Of a symbol; what it is stands at its start, and a hostile one must not keep the patterns busy."""
 _NOTHING = SymbolClass(UNCLASSIFIED)
 
 
@@ -106,7 +108,7 @@ def _by_built_in_rules(symbol: str) -> SymbolClass:
 
 
 def _by_rules(symbol: str, rules: tuple[Rule, ...]) -> SymbolClass:
-    name = readable(symbol)
+    name = readable(symbol)[:_MATCHED_CHARACTERS]
     for rule in rules:
         match = rule.pattern.search(name)
         if match:

@@ -17,7 +17,7 @@ _BUILTIN = {
 _BUILTIN_D = {"Dn": "std::nullptr_t", "Dh": "half", "Di": "char32_t", "Ds": "char16_t", "Du": "char8_t", "Da": "auto"}
 _STANDARD = {"Sa": "std::allocator", "Sb": "std::basic_string", "Ss": "std::string", "Si": "std::istream",
              "So": "std::ostream", "Sd": "std::iostream"}  # fmt: skip
-_MAX_DEPTH = 200
+_MAX_LENGTH = 20_000
 
 
 class MangledNameError(ValueError):
@@ -28,7 +28,10 @@ def decode(mangled: str) -> str:
     """``_Z9mul_mat_qIL9ggml_type12EEvPKc`` as ``mul_mat_q<(ggml_type)12>``. Raises MangledNameError."""
     if not mangled.startswith("_Z"):
         raise MangledNameError(mangled)
-    return _Decoder(mangled).name()
+    try:
+        return _Decoder(mangled).name()
+    except (RecursionError, ValueError) as error:
+        raise MangledNameError(mangled[:80]) from error
 
 
 class _Decoder:
@@ -36,7 +39,6 @@ class _Decoder:
         self._text = text
         self._at = 2
         self._known: list[str] = []
-        self._depth = 0
 
     def name(self) -> str:
         if self._take("N"):
@@ -47,7 +49,7 @@ class _Decoder:
             return self._substitution() + self._template_arguments()
         text = ("std::" if self._take("St") else "") + self._unqualified()
         if self._peek() == "I":
-            self._known.append(text)
+            self._remember(text)
             text += self._template_arguments()
         return text
 
@@ -69,7 +71,7 @@ class _Decoder:
                 text = self._template_parameter()
             else:
                 text = f"{text}::{self._unqualified(text)}" if text else self._unqualified()
-            self._known.append(text)
+            self._remember(text)
         if self._known:
             self._known.pop()
         return text
@@ -131,13 +133,9 @@ class _Decoder:
         return f"{{{what}#{number}}}"
 
     def _type(self) -> str:
-        self._depth += 1
-        if self._depth > _MAX_DEPTH:
-            raise MangledNameError(self._text)
         text, is_new = self._type_of_one()
         if is_new:
-            self._known.append(text)
-        self._depth -= 1
+            self._remember(text)
         return text
 
     def _type_of_one(self) -> tuple[str, bool]:
@@ -175,7 +173,7 @@ class _Decoder:
         if head == "T":
             text = self._template_parameter()
             if self._peek() == "I":
-                self._known.append(text)
+                self._remember(text)
                 text += self._template_arguments()
             return text, True
         if head == "S" and two != "St":
@@ -262,6 +260,12 @@ class _Decoder:
             return self._known[int(digits, 36) + 1 if digits else 0]
         except (IndexError, ValueError) as error:
             raise MangledNameError(self._text) from error
+
+    def _remember(self, text: str) -> None:
+        # Substitutions can double a name with every few letters: a hostile symbol must not fill the memory.
+        if len(text) > _MAX_LENGTH:
+            raise MangledNameError(self._text)
+        self._known.append(text)
 
     def _until_end(self, read: Callable[[], str]) -> list[str]:
         parts: list[str] = []

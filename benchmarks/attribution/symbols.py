@@ -16,6 +16,7 @@ from .mangling import MangledNameError, decode
 _ANONYMOUS = "(anonymous namespace)"
 _CAST = re.compile(r"\((?:unsigned |signed )?(?:int|long|long long|short|char)\)(?=-?\d)")
 _UNSIGNED_SUFFIX = re.compile(r"(?<=\d)u?l{0,2}(?=[,>)\s])")
+_LENGTH = re.compile(r"\d{1,6}")
 _IDENTIFIER = re.compile(r"[A-Za-z_]\w*")
 
 
@@ -79,7 +80,7 @@ def _strip(symbol: str) -> str:
 def _identifiers(mangled: str) -> list[str]:
     found: list[str] = []
     position = 2
-    while match := re.compile(r"\d+").search(mangled, position):
+    while match := _LENGTH.search(mangled, position):
         length = int(match.group(0))
         text = mangled[match.end() : match.end() + length]
         if len(text) == length and _IDENTIFIER.fullmatch(text):

@@ -1,7 +1,10 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+from benchmarks.attribution.classes import classify
 from benchmarks.attribution.mangling import MangledNameError, decode
 from benchmarks.attribution.symbols import function_name, readable
 
@@ -73,3 +76,31 @@ def test_a_name_that_cannot_be_decoded_gives_its_identifiers(broken, reads):
     with pytest.raises(MangledNameError):
         decode(broken)
     assert readable(broken) == reads
+
+
+@pytest.mark.parametrize(
+    "hostile",
+    [
+        "_Z" + "Z" * 50_000,
+        "_Z1fIXadadad" + "ad" * 50_000,
+        "_Z" + "9" * 10_000 + "x",
+        "_Z1f" + "I" * 50_000,
+        "_Z1fI" + "3fooIS_S_E" + "".join(f"3fooIS{step}_S{step}_E" for step in "0123456789ABCDEFGHIJKLMNOPQRST") + "E",
+        "void f<" * 20_000 + "(",
+    ],
+)
+def test_a_hostile_symbol_is_read_at_once(hostile):
+    assert isinstance(readable(hostile), str)
+    assert isinstance(function_name(hostile), str)
+    assert classify(hostile)
+
+
+_MANGLED = [mangled for mangled, _, _ in _PAIRS]
+_LETTERS = st.text(alphabet="IEJLNSTXZ_0123abfilv", max_size=6)
+
+
+@given(st.sampled_from(_MANGLED), st.integers(0, 60), _LETTERS)
+def test_a_damaged_symbol_never_raises(mangled, place, damage):
+    broken = mangled[:place] + damage + mangled[place + len(damage) :]
+    assert isinstance(readable(broken), str)
+    assert isinstance(function_name(broken), str)
