@@ -11,11 +11,8 @@ from ...gguf import Tensor
 from ...kernels import KernelError
 from . import launch
 from .arrays import DeviceArray
+from .cublas import Cublas
 from .device import Device
-
-_TRANSPOSED, _PLAIN = 1, 0  # CUBLAS_OP_T, CUBLAS_OP_N
-_F16, _F32 = 2, 0  # CUDA_R_16F, CUDA_R_32F
-_COMPUTE_F32, _DEFAULT = 68, -1  # CUBLAS_COMPUTE_32F, CUBLAS_GEMM_DEFAULT
 
 
 @dataclass(slots=True, eq=False)
@@ -52,19 +49,14 @@ class F16Products:
     """Weights made f16 in a scratch, then a cuBLAS product with f32 accumulation: the default for many rows, any type."""
 
     def __init__(self, device: Device) -> None:
-        from cupy_backends.cuda.libs import cublas
-
         self._device = device
-        self._cublas = cublas
-        self._handle = device.cupy.cuda.device.get_cublas_handle()
+        self._cublas = Cublas(device)
         self._scratch: Any = None
-        self._alpha, self._beta = np.ones(1, np.float32), np.zeros(1, np.float32)
-        self._alpha_pointer, self._beta_pointer = self._alpha.ctypes.data, self._beta.ctypes.data
 
     @property
     def nbytes(self) -> int:
         """Bytes of scratch held."""
-        return 0 if self._scratch is None else int(self._scratch.nbytes)
+        return self._cublas.nbytes + (0 if self._scratch is None else int(self._scratch.nbytes))
 
     @property
     def pointer(self) -> int:
@@ -73,7 +65,7 @@ class F16Products:
 
     def reserve(self, weights: int) -> None:
         """Make the scratch hold a matrix of so many weights."""
-        if self.nbytes < 2 * weights:
+        if self._scratch is None or int(self._scratch.nbytes) < 2 * weights:
             self._scratch = None
             self._scratch = self._device.allocate(2 * weights)
 
@@ -88,26 +80,4 @@ class F16Products:
             self.reserve(n * k)
             dense = self.pointer
             launch.dequantise(self._device, kind, weights, DeviceArray(dense, (n, k), "f16"))
-        self._alpha[0] = x.scale
-        # Row-major out [m, n] is column-major [n, m]: cuBLAS sees out = w^T x with everything k-major.
-        self._cublas.gemmEx(
-            self._handle,
-            _TRANSPOSED,
-            _PLAIN,
-            n,
-            m,
-            k,
-            self._alpha_pointer,
-            dense,
-            _F16,
-            k,
-            x.pointer,
-            _F16,
-            k,
-            self._beta_pointer,
-            out.pointer,
-            _F16 if out.dtype == "f16" else _F32,
-            n,
-            _COMPUTE_F32,
-            _DEFAULT,
-        )
+        self._cublas.product(dense, n, x, out)
