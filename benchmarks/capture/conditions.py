@@ -20,6 +20,9 @@ from ..attribution.record import Conditions
 from .nvml import Device, GpuState, first_visible_device
 
 POLL_SECONDS = 0.5
+MAX_FOREIGN_CPU = 0.10
+MAX_STEAL = 0.02
+MAX_CLOCK_DRIFT = 0.03
 BEFORE, DURING, AFTER = "before", "during", "after"
 
 
@@ -27,11 +30,11 @@ BEFORE, DURING, AFTER = "before", "during", "after"
 class Limits:
     """Beyond these a sample is quarantined."""
 
-    foreign_cpu: float = 0.10
+    foreign_cpu: float = MAX_FOREIGN_CPU
     """Share of all cores that other processes may use meanwhile."""
-    steal: float = 0.02
+    steal: float = MAX_STEAL
     """Share of all cores' time that the hypervisor may keep."""
-    clock_drift: float = 0.03
+    clock_drift: float = MAX_CLOCK_DRIFT
     """Relative difference of a clock between the two arms of a pair."""
 
 

@@ -23,7 +23,7 @@ class Exit(IntEnum):
 
 MEANING = {
     Exit.PASSED: "no metric is slower by its margin or more",
-    Exit.REGRESSED: "at least one metric is slower by more than its margin, and no commit accepts it",
+    Exit.REGRESSED: "a metric is slower by more than its margin or a kernel compiles worse, and no commit accepts it",
     Exit.FAILED: "a benchmark failed, or the command could not be carried out as given",
     Exit.NOTHING_MEASURED: "nothing measured: there was nothing to compare",
     Exit.UNDECIDED: "undecided: the time budget ended before the pairs could tell",
