@@ -21,6 +21,8 @@ from .attribution.errors import UserFacingError
 from .attribution.events import OperationLabel
 from .attribution.macs import AttentionShape, TensorShape
 from .attribution.record import Model
+from .peers.llama_library import PeerUnavailableError
+from .peers.transformers import DecoderShape
 
 
 class CommitTooOldError(UserFacingError):
@@ -203,3 +205,29 @@ def model_shapes(model: Path) -> ModelShapes:
         everywhere = shape.sliding_window is None or (layer + 1) % shape.sliding_pattern == 0
         blocks.append(AttentionShape(shape.heads, shape.key_length, None if everywhere else shape.sliding_window))
     return ModelShapes(tuple(tensors), tuple(blocks), shape.experts_used or None)
+
+
+def decoder_shape(model: Path) -> DecoderShape:
+    """A GGUF file's decoder in numbers. Raises PeerUnavailableError for a file that is no dense decoder."""
+    file = importlib.import_module("minfer.gguf").open_gguf(model)
+    architecture = str(file.metadata["general.architecture"])
+
+    def number(name: str, default: float | None = None) -> float:
+        value = file.metadata.get(f"{architecture}.{name}", default)
+        if value is None:
+            raise PeerUnavailableError(f"{model.name}: no {architecture}.{name}; its shape is not a dense decoder's")
+        return float(value)
+
+    hidden, heads = int(number("embedding_length")), int(number("attention.head_count"))
+    return DecoderShape(
+        architecture=architecture,
+        layers=int(number("block_count")),
+        hidden=hidden,
+        ffn=int(number("feed_forward_length")),
+        heads=heads,
+        kv_heads=int(number("attention.head_count_kv", heads)),
+        head_dim=int(number("attention.key_length", hidden // heads)),
+        vocabulary=int(file.tensors["token_embd.weight"].shape[0]),
+        rope_base=number("rope.freq_base", 10000.0),
+        epsilon=number("attention.layer_norm_rms_epsilon"),
+    )

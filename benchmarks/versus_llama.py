@@ -20,10 +20,13 @@ class Ratio(FromWindow):
 
     @described("minfer time / llama.cpp time")
     def track_time_ratio(self, cache: dict[str, str], nt: int) -> Any:
-        # Sample i of both engines was taken right after each other: the quotient of a round is free of slow drift.
-        ours, theirs = self.wall("minfer", nt), self.wall(PEER, nt)
-        if not ours or not theirs or self.pair_with(PEER, nt) is None:
+        ours, theirs, both = self.wall("minfer", nt), self.wall(PEER, nt), self.pair_with(PEER, nt)
+        if not ours or not theirs or not both:
             return ABSENT
+        if len(ours.samples_ns) != len(theirs.samples_ns):
+            # llama-bench ran by itself: no sample of its belongs to one of ours.
+            return both.wall_ratio.value
+        # Sample i of both engines was taken right after each other: the quotient of a round is free of slow drift.
         return samples([a / b for a, b in zip(ours.samples_ns, theirs.samples_ns, strict=True)])
 
     @described("s/token")

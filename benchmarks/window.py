@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import datetime
 import os
-import statistics
 import subprocess
 import sys
 from collections.abc import Callable, Sequence
@@ -18,17 +17,19 @@ from pathlib import Path
 import numpy as np
 
 from .attribution import checks
-from .attribution.decompose import decompose
 from .attribution.events import Trace
 from .attribution.macs import same_gmac
-from .attribution.record import Check, Decomposition, Record, Wall, Window
+from .attribution.record import Check, Record, Wall, Window
 from .capture import ceilings
 from .capture.conditions import Probe
 from .capture.instrument import Instrument, instrument_for, open_peer
-from .capture.machine import describe_machine, uses_gpu
+from .capture.machine import describe_machine, usable_cores, uses_gpu
 from .capture.memory import PeakMemory
+from .decomposed import decomposed
 from .engine import EngineOptions, MeasuredEngine
 from .interleave import interleaved, planned_rounds, quarantined, usable
+from .peer_walls import llama_bench_walls, transformers_walls
+from .peers.llama_bench import BenchOptions
 from .peers.llama_cpp import LlamaCpp
 from .peers.llama_library import PeerUnavailableError
 
@@ -78,6 +79,11 @@ def take_window(plan: Plan, say: Callable[[str], None] = lambda text: None) -> R
     walls: list[Wall] = []
     for nt in plan.nts:
         walls.extend(_walls(plan, engine, memory, instrument, probe, nt, notes, say))
+        if plan.peer:
+            how = BenchOptions(nt, peer_ubatches(nt), plan.samples, usable_cores(), instrument.gpu_layers)
+            walls.extend(llama_bench_walls(plan.model, how, walls, notes, say))
+            tokens = prompt(nt, engine.vocabulary)
+            walls.extend(transformers_walls(plan.model, instrument, tokens, plan.samples, notes, say))
         states.append(probe.snapshot("during"))
     say("measuring the machine's ceilings")
     limits = ceilings.measure(engine.backend)
@@ -174,7 +180,7 @@ def _engine_wall(engine: MeasuredEngine, nt: int, traces: list[Trace]) -> Wall:
         samples_ns=(),
         memory_bytes=engine.memory(),
     )
-    return _decomposed(wall, traces)
+    return decomposed(wall, traces)
 
 
 def _peer_wall(
@@ -190,18 +196,10 @@ def _peer_wall(
         samples_ns=(),
     )
     try:
-        return _decomposed(wall, instrument.trace_peer(plan.model, peer, tokens, plan.traced))
+        return decomposed(wall, instrument.trace_peer(plan.model, peer, tokens, plan.traced))
     except PeerUnavailableError as error:
         notes.append(str(error))
         return replace(wall, why_not_decomposed=str(error))
-
-
-def _decomposed(wall: Wall, traces: list[Trace]) -> Wall:
-    """The wall with its traced repetition of median length taken apart; classes keep their times in all of them."""
-    parts = [decompose(trace) for trace in traces]
-    lengths = [part.wall_ns for part in parts]
-    median = parts[lengths.index(statistics.median_low(lengths))]
-    return replace(wall, traced_ns=tuple(lengths), decomposition=_with_samples(median, parts))
 
 
 def _with_work_of(ours: Wall, theirs: Wall) -> Wall:
@@ -224,14 +222,6 @@ def _same_work(record: Record) -> tuple[Check, ...]:
             sides = (f"minfer @{nt}", f"llama.cpp @{nt}")
             found.append(same_gmac(ours.decomposition.classes, theirs.decomposition.classes, sides))
     return tuple(found)
-
-
-def _with_samples(median: Decomposition, parts: list[Decomposition]) -> Decomposition:
-    times = [{found.name: found.ns for found in part.classes} for part in parts]
-    return replace(
-        median,
-        classes=tuple(replace(c, samples_ns=tuple(part.get(c.name, 0) for part in times)) for c in median.classes),
-    )
 
 
 def _because(reason: str | None) -> str:

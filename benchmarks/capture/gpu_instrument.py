@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,6 +11,7 @@ from ..attribution.llama_launches import LaunchOrderError, label_llama_launches
 from ..attribution.macs import TensorShape
 from ..engine import MeasuredEngine, operation_label, weight_table
 from ..peers.llama_cpp import LlamaCpp
+from ..peers.llama_library import PeerUnavailableError
 from . import cuda_events, cupti
 from .instrument import observed, trace_by_callback
 
@@ -35,12 +36,15 @@ class CuptiInstrument:
 
     def trace_peer(self, model: Path, peer: LlamaCpp, tokens: Sequence[int], repetitions: int) -> list[Trace]:
         tensors = tuple(TensorShape(*row) for row in weight_table(model))
-        traces = []
-        for _ in range(repetitions):
-            with self._capture:
-                peer.prefill(tokens)
-            traces.append(_labelled(self._capture.trace(), tensors, len(tokens), peer.options.ubatch))
-        return traces
+        return [
+            _labelled(self.trace_call(lambda: peer.prefill(tokens)), tensors, len(tokens), peer.options.ubatch)
+            for _ in range(repetitions)
+        ]
+
+    def trace_call(self, call: Callable[[], object]) -> Trace:
+        with self._capture:
+            call()
+        return self._capture.trace()
 
 
 def _labelled(trace: Trace, tensors: tuple[TensorShape, ...], nt: int, ubatch: int) -> Trace:
@@ -66,6 +70,9 @@ class CudaEventInstrument:
 
     def trace_peer(self, model: Path, peer: LlamaCpp, tokens: Sequence[int], repetitions: int) -> list[Trace]:
         return trace_by_callback(model, peer, tokens, repetitions)
+
+    def trace_call(self, call: Callable[[], object]) -> Trace:
+        raise PeerUnavailableError(f"only CUPTI sees the kernels of other software; {cuda_events.NOTE}")
 
 
 def gpu_instrument() -> CuptiInstrument | CudaEventInstrument:

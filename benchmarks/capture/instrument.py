@@ -6,13 +6,14 @@ the same instrument.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
 from ..attribution.events import Trace
 from ..engine import MeasuredEngine, operation_label
 from ..peers.llama_cpp import LlamaCpp, PeerOptions
+from ..peers.llama_library import PeerUnavailableError
 from .machine import usable_cores
 from .spans import INSTRUMENT_VERSION as SPANS_VERSION
 from .spans import SpanRecorder
@@ -34,6 +35,10 @@ class Instrument(Protocol):
 
     def trace_peer(self, model: Path, peer: LlamaCpp, tokens: Sequence[int], repetitions: int) -> list[Trace]:
         """Prefills of the warm peer, on the weights of ``model``. Raises PeerUnavailableError."""
+        ...
+
+    def trace_call(self, call: Callable[[], object]) -> Trace:
+        """Whatever the device does while ``call`` runs. Raises PeerUnavailableError where this instrument cannot see it."""
         ...
 
 
@@ -69,6 +74,9 @@ class SpanInstrument:
 
     def trace_peer(self, model: Path, peer: LlamaCpp, tokens: Sequence[int], repetitions: int) -> list[Trace]:
         return trace_by_callback(model, peer, tokens, repetitions)
+
+    def trace_call(self, call: Callable[[], object]) -> Trace:
+        raise PeerUnavailableError("only CUPTI sees the kernels of other software")
 
 
 def instrument_for(engine: MeasuredEngine) -> Instrument:
