@@ -16,6 +16,9 @@ Float32 = NDArray[np.float32]
 _QUERIES = 64
 """Queries in a block; 32 to 128 measure alike on an EPYC with 512 tokens, four heads of 256."""
 
+_FEW_ROWS = 16
+"""Below it the keys are the left factor: OpenBLAS copies the right one, which for one token is most of the work."""
+
 _LATER = np.triu(np.full((_QUERIES, _QUERIES), -np.inf, np.float32), 1)
 """Added to the scores of a block's own keys: a token does not see those after it."""
 
@@ -49,12 +52,20 @@ class Attend:
             block = q[start : start + n].reshape(n, kv_heads, group, width).transpose(1, 2, 0, 3)
             np.multiply(block, np.float32(scale), out=scaled)
             scores = self._take(kv_heads, group * n, here + n - first)
-            np.matmul(scaled.reshape(kv_heads, -1, width), keys[:, first : here + n].transpose(0, 2, 1), out=scores)
+            _dot(scaled.reshape(kv_heads, -1, width), keys[:, first : here + n], scores)
             total = _exponentials(scores.reshape(heads, n, -1), here - first, window, softcap)
             mixed = self._take(kv_heads, group * n, values.shape[2])
             np.matmul(scores, values[:, first : here + n], out=mixed)
             np.divide(mixed.reshape(heads, n, -1), total, out=out[start : start + n].transpose(1, 0, 2))
         return out.reshape(m, -1)
+
+
+def _dot(q: Float32, keys: Float32, scores: Float32) -> None:
+    """scores [kv_heads, rows, keys] of q [kv_heads, rows, d] and keys [kv_heads, keys, d]."""
+    if q.shape[1] < _FEW_ROWS:
+        scores[...] = np.matmul(keys, q.transpose(0, 2, 1)).transpose(0, 2, 1)
+    else:
+        np.matmul(q, keys.transpose(0, 2, 1), out=scores)
 
 
 def _exponentials(scores: Float32, before: int, window: int | None, softcap: float | None) -> Float32:
