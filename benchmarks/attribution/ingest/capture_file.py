@@ -10,6 +10,7 @@ import json
 import os
 import tempfile
 import zipfile
+import zlib
 from pathlib import Path
 from typing import Any
 
@@ -82,7 +83,7 @@ def load(path: Path) -> Trace:
             columns = {name: arrays[name] for name in arrays.files if name != ABOUT}
     except TraceError:
         raise
-    except (zipfile.BadZipFile, ValueError, OSError, EOFError, KeyError) as error:
+    except (zipfile.BadZipFile, zlib.error, ValueError, OSError, EOFError, KeyError, NotImplementedError) as error:
         raise TraceError(f"{path}: not a whole capture ({error}); capture it again") from error
     if not isinstance(about, dict) or about.get("format") != FORMAT or about.get("version") != VERSION:
         seen = about.get("version") if isinstance(about, dict) else None

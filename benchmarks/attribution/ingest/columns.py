@@ -13,6 +13,8 @@ from ..events import Int32, Int64, TraceError
 CLOCK_STARTS_AT_ZERO_NS = 1_000_000_000
 """A trace whose other events begin later than this does not start its clock at zero, so a 0 there is "not collected"."""
 
+LARGEST_DEVICE = 65535
+
 
 class Names:
     """The table behind ``Trace.names``: each spelling once."""
@@ -50,6 +52,16 @@ def check_times(start: Int64, end: Int64, what: str, path: Path) -> None:
             f"{path}: {len(backwards):,} of {len(start):,} {what} end before they start (the first: start {start[row]}, "
             f"end {end[row]} ns); the trace is corrupt, record it again"
         )
+
+
+def device_ids(device: Int64, path: Path) -> Int32:
+    """Device numbers as the columns keep them; -1 where a row names none. Raises TraceError for what is no device."""
+    if len(device) and (int(device.min()) < -1 or int(device.max()) > LARGEST_DEVICE):
+        wrong = int(device.max() if int(device.max()) > LARGEST_DEVICE else device.min())
+        raise TraceError(
+            f"{path}: device number {wrong}; expected 0 to {LARGEST_DEVICE}; the trace is corrupt, export it again"
+        )
+    return device.astype(np.int32)
 
 
 def usable(start: Int64, end: Int64) -> NDArray[np.bool_]:

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from ..events import ApiCalls, Copies, Int32, Int64, Launches, Ranges, Trace, TraceError
 from .chrome_columns import ABSENT, ARGUMENTS, integers, nanoseconds, parse_events, shapes
-from .columns import Names, check_times, joined, usable
+from .columns import Names, check_times, device_ids, joined, usable
 from .json_stream import EventBlocks
 
 FORMAT = "kineto json"
@@ -136,7 +136,7 @@ def _launches(columns: _Columns, path: Path) -> Launches:
         start=start,
         end=end,
         name=joined(columns.name, np.int32).astype(np.int32),
-        device=_column(columns.values.get("device", [])).astype(np.int32),
+        device=device_ids(_column(columns.values.get("device", [])), path),
         stream=_column(columns.values.get("stream", [])),
         correlation=_column(columns.values.get("correlation", [])),
         graph_node=node if (node >= 0).any() else None,
@@ -160,7 +160,7 @@ def _copies(copies: _Columns, memsets: _Columns, path: Path) -> Copies | None:
     return Copies(
         start=start,
         end=end,
-        device=value("device").astype(np.int32),
+        device=device_ids(value("device"), path),
         stream=value("stream"),
         kind=np.concatenate([item for part in both for item in part.name]),
         bytes=_known(value("bytes")),

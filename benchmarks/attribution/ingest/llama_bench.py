@@ -89,7 +89,6 @@ def _result(row: Mapping[str, Any], where: str) -> BenchResult:
     speed = _real(row, "avg_ts", where)
     if nt is None or generated is None or speed is None:
         raise TraceError(f"{where}: no n_prompt, n_gen or avg_ts; expected a llama-bench result")
-    samples = row.get("samples_ns")
     flash = row.get("flash_attn")
     return BenchResult(
         nt=nt,
@@ -100,7 +99,7 @@ def _result(row: Mapping[str, Any], where: str) -> BenchResult:
         tokens_per_second=speed,
         mean_ns=_integer(row, "avg_ns", where),
         stddev_ns=_integer(row, "stddev_ns", where),
-        samples_ns=tuple(int(value) for value in samples) if isinstance(samples, list) else (),
+        samples_ns=_samples(row.get("samples_ns"), where),
         model=_text(row, "model_filename") or _text(row, "model_type"),
         backend=_text(row, "backends") or _text(row, "backend"),
         gpu=_text(row, "gpu_info"),
@@ -114,6 +113,9 @@ def _markdown(text: str, path: Path) -> tuple[BenchResult, ...]:
     build = _BUILD.search(text)
     results: list[BenchResult] = []
     for table in find_tables(text, MARKDOWN_HEADER, path):
+        absent = [name for name in ("model", "test", "t/s") if name not in table.header]
+        if absent:
+            raise TraceError(f"{table.where}: no column {absent[0]!r}; expected llama-bench's Markdown")
         rows = [dict(zip(table.header, cells, strict=True)) for cells in zip(*map(table.strings, table.header), strict=True)]
         for number, row in enumerate(rows, 1):
             where = f"{table.where}: row {number}"
@@ -139,6 +141,11 @@ def _markdown(text: str, path: Path) -> tuple[BenchResult, ...]:
                 )
             )
     return tuple(results)
+
+
+def _samples(values: Any, where: str) -> tuple[int, ...]:
+    numbers = [_real({"samples_ns": value}, "samples_ns", where) for value in (values if isinstance(values, list) else [])]
+    return tuple(int(number) for number in numbers if number is not None)
 
 
 def _integer(row: Mapping[str, Any], name: str, where: str) -> int | None:

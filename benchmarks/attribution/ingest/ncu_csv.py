@@ -18,6 +18,7 @@ from .tables import NS_PER_UNIT
 FORMAT = "ncu csv"
 HEADER = re.compile(r'^"?ID"?,(?=.*"?Kernel Name"?)(?=.*"?Metric Name"?)(?=.*"?Metric Value"?).*$', re.M)
 WIDE_HEADER = re.compile(r'^"?ID"?,(?=.*"?Kernel Name"?)(?!.*Metric Name).*$', re.M)
+NEEDED = ("ID", "Kernel Name", "Metric Name", "Metric Unit", "Metric Value")
 DURATION = ("gpu__time_duration.sum", "gpu__time_duration.avg", "Duration")
 READ, WRITTEN = "dram__bytes_read.sum", "dram__bytes_write.sum"
 _SCALE = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12}
@@ -30,6 +31,9 @@ def read(text: str, path: Path) -> Trace:
     if match is None:
         raise TraceError(f"{path}: ncu's wide form; export the long form with: ncu --import REPORT --csv --page details")
     reader = csv.DictReader(io.StringIO(text[match.start() :]), restkey="extra", restval="")
+    absent = [name for name in NEEDED if name not in (reader.fieldnames or ())]
+    if absent:
+        raise TraceError(f"{path}: ncu's report has no column {absent[0]!r}; print it again with --csv --page details")
     metrics: dict[tuple[str, str], dict[str, tuple[str, str]]] = {}
     about: dict[tuple[str, str], dict[str, str]] = {}
     for row in reader:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..events import Copies, Int32, Launches, Trace, TraceError
-from .columns import Names, check_times
+from .columns import Names, check_times, device_ids
 from .tables import Table, column_or, find_tables
 
 FORMAT = "nsys cuda_gpu_trace"
@@ -39,7 +39,7 @@ def read(text: str, path: Path) -> Trace:
     start = table.times(start_name)
     end = start + table.times(length_name)
     check_times(start, end, "rows", path)
-    device, device_names = _devices(table)
+    device, device_names = _devices(table, path)
     stream, correlation = column_or(table, "Strm", -1), column_or(table, "CorrId", -1)
     spellings, which = _dictionary(table.columns[name])
     memory = np.array([text.startswith("[CUDA ") for text in spellings], dtype=bool)[which]
@@ -84,7 +84,7 @@ def _dictionary(column: Any) -> tuple[list[str], Any]:
     return [str(text) for text in encoded.dictionary.to_pylist()], encoded.indices.to_numpy()
 
 
-def _devices(table: Table) -> tuple[Int32, dict[int, str]]:
+def _devices(table: Table, path: Path) -> tuple[Int32, dict[int, str]]:
     """ "NVIDIA H100 (1)" is device 1; -1 where a row names none."""
     column = table.find("Device")
     if column is None:
@@ -92,10 +92,12 @@ def _devices(table: Table) -> tuple[Int32, dict[int, str]]:
     spellings, which = _dictionary(table.columns[column])
     matches = [_DEVICE.match(text) for text in spellings]
     numbers = [
-        int(match[2]) if match else int(text) if text.isdigit() else -1
+        int(match[2]) if match else int(text) if text.isdecimal() else -1
         for match, text in zip(matches, spellings, strict=True)
     ]
-    return np.array(numbers, dtype=np.int32)[which], {int(match[2]): match[1] for match in matches if match}
+    return device_ids(np.array([min(number, 1 << 40) for number in numbers], dtype=np.int64)[which], path), {
+        int(match[2]): match[1] for match in matches if match
+    }
 
 
 def _shape(table: Table, stem: str, rows: Any) -> Int32:

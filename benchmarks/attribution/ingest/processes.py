@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..events import Int32, Int64
+from .columns import device_ids
 from .sqlite_columns import Database
 
 
@@ -12,6 +13,7 @@ class Processes:
     """Makes the ids of one export unique."""
 
     def __init__(self, database: Database) -> None:
+        self._path = database.path
         self._gpu: dict[tuple[int, int], int] = {}
         if database.has("TARGET_INFO_CUDA_DEVICE", "gpuId", "cudaId", "pid"):
             rows = database.connection.execute("SELECT pid, cudaId, gpuId FROM TARGET_INFO_CUDA_DEVICE")
@@ -20,7 +22,7 @@ class Processes:
 
     def devices(self, device: Int64, global_id: Int64 | None) -> Int32:
         """The GPU's own id for the id that a process gave it (CUDA_VISIBLE_DEVICES renumbers)."""
-        out = device.astype(np.int32)
+        out = device_ids(device, self._path)
         if global_id is None or not len(device) or all(cuda == gpu for (_, cuda), gpu in self._gpu.items()):
             return out
         for pid in np.unique(_pid(global_id)).tolist():
