@@ -51,7 +51,7 @@ def rows(device: DeviceAnswer) -> list[Row]:
     ]
     if part is not None:
         if part.copy_ns:
-            found.append(Row("copy, no kernel running", "copy", part.copy_ns, part.copy_ns / whole))
+            found.append(Row("copy-only (no kernel runs)", "copy", part.copy_ns, part.copy_ns / whole))
         found += [Row(CAUSES.get(cause, cause), "gap", ns, ns / whole) for cause, ns in part.gap_ns.items() if ns]
     return found
 
