@@ -6,6 +6,7 @@ import argparse
 import dataclasses
 import os
 import sys
+import traceback
 from pathlib import Path
 
 from ..attribution.acceptance import Acceptance, read_acceptances
@@ -13,7 +14,7 @@ from ..attribution.errors import UserFacingError
 from ..capture.machine import machine_class
 from ..gate import report_json, report_junit, report_markdown, report_text
 from ..gate.compare import Comparison, compare
-from ..gate.exits import Exit, NothingMeasuredError
+from ..gate.exits import BenchmarkFailedError, Exit, MachineUnfitError, NothingMeasuredError
 from ..gate.files import disk_errors, write_whole
 from ..gate.options import add_deciding, add_measuring, settings_from, terminated_as_interrupt
 from ..gate.repository import Repository
@@ -36,17 +37,30 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--markdown", type=Path, metavar="FILE", help="write a pull request comment")
 
 
+class GateStoppedError(UserFacingError):
+    """What stopped the gate, with the exit code that documents it."""
+
+    def __init__(self, message: str, code: Exit) -> None:
+        super().__init__(message)
+        self.exit_code = int(code)
+
+
 def run(args: argparse.Namespace) -> int:
     """Reports are written whatever the outcome, also where there is no verdict."""
     with terminated_as_interrupt():
         try:
             result, comparison = _judge(args)
         except UserFacingError as error:
-            code = Exit(error.exit_code)
-            text = str(error)
+            # Another part's error may carry a code that means something else here, above all 1.
+            own = isinstance(error, BenchmarkFailedError | NothingMeasuredError | MachineUnfitError)
+            code, text = Exit(error.exit_code) if own else Exit.FAILED, str(error)
             _write(args, report_markdown.render_error(code, text), report_junit.render_error(code, text),
                    report_json.render_error(code, text))  # fmt: skip
-            raise
+            raise GateStoppedError(text, code) from error
+        except Exception:  # noqa: BLE001
+            # Python would exit with 1, and 1 means that a commit is slower: no fault of the gate's own may say that.
+            traceback.print_exc()
+            return int(Exit.FAILED)
         print(report_text.render(result))
         json = report_json.render(result, comparison.series)
         _write(args, report_markdown.render(result), report_junit.render(result), json)

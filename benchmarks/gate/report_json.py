@@ -54,4 +54,4 @@ def render_error(code: Exit, message: str) -> str:
 
 def _ledger(ledger: Ledger) -> dict[str, Any]:
     booked = dataclasses.asdict(ledger)
-    return {**booked, "net_seconds": ledger.net_seconds, "rest_seconds": ledger.rest_seconds}
+    return {**booked, "tax_word": ledger.tax_word, "net_seconds": ledger.net_seconds, "rest_seconds": ledger.rest_seconds}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ..attribution.ledger import WON
 from ..attribution.statistics.paired import Finding, Verdict
 from .compiled import Compiled
 from .exits import MEANING
@@ -65,11 +66,11 @@ def interval(finding: Finding) -> str:
 def ledger_lines(ledger: Ledger) -> list[str]:
     """Won, tax, net."""
     lines = [f"ledger of {ledger.group}: {seconds(ledger.base_seconds)} -> {seconds(ledger.head_seconds)}"]
-    for title, moves in (("won", ledger.won), ("tax", ledger.tax)):
+    for title, moves in ((WON, ledger.won), (ledger.tax_word, ledger.tax)):
         names = ", ".join(f"{move.name} {signed(move.seconds)}" for move in moves) or "nothing proved"
-        lines.append(f"  {title:<4} {signed(sum(move.seconds for move in moves)):>12}   {names}")
-    lines.append(f"  rest {signed(ledger.rest_seconds):>12}   noise, gaps and what is still undecided")
-    lines.append(f"  net  {signed(ledger.net_seconds):>12}   above zero: head is slower")
+        lines.append(f"  {title:<10} {signed(sum(move.seconds for move in moves)):>12}   {names}")
+    lines.append(f"  {'rest':<10} {signed(ledger.rest_seconds):>12}   noise, gaps and what is still undecided")
+    lines.append(f"  {'net':<10} {signed(ledger.net_seconds):>12}   above zero: head is slower")
     return lines
 
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import dataclasses
 import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from ..attribution.ledger import LOST, TAX
 from ..attribution.statistics.paired import Finding, Verdict
 from .compare import PREFILL, Comparison, Settings
 from .compiled import Compiled
@@ -24,7 +26,9 @@ class Move:
 
 @dataclass(frozen=True, slots=True)
 class Ledger:
-    """The account of one group: net = won - tax + rest. Only classes whose verdict is FASTER or SLOWER are booked."""
+    """The account of one group: net = won + tax + rest. Only classes whose verdict is FASTER or SLOWER are booked: the
+    verdicts come from pairs, so they tell apart what the intervals of ``attribution.ledger`` must leave unresolved.
+    """
 
     group: str
     base_seconds: float
@@ -32,7 +36,12 @@ class Ledger:
     won: tuple[Move, ...]
     """Classes proved faster; seconds below 0."""
     tax: tuple[Move, ...]
-    """Classes proved slower; seconds above 0: what a change costs elsewhere than where it wins."""
+    """Classes proved slower; seconds above 0. Beside something won it is the hidden tax, alone it is lost."""
+
+    @property
+    def tax_word(self) -> str:
+        """What the growth is called here."""
+        return TAX if self.won else LOST
 
     @property
     def net_seconds(self) -> float:
@@ -162,8 +171,11 @@ def common_words(settings: Settings) -> list[str]:
         ("--samples", settings.samples, default.samples),
         ("--warmups", settings.warmups, default.warmups),
         ("--budget", settings.budget, default.budget),
+        ("--timeout", settings.timeout, default.timeout),
+        ("--max-pairs", settings.most_pairs, default.most_pairs),
+        ("--foreign-limit", settings.limits.foreign_cpu, default.limits.foreign_cpu),
     ):
-        if seen != usual:
+        if seen is not None and seen != usual:
             words += [name, f"{seen:g}"]
     for name, value in settings.parameters.items():
         words += ["--set", f"{name}={value}"]
@@ -198,7 +210,7 @@ def _next_steps(
         return (f"python -m benchmarks static --base {base.short}   # each kernel that compiles worse", accept)
     if code is Exit.REGRESSED and culprit is not None:
         if commits > 1:
-            one = Settings(**{**settings.__dict__, "patterns": ()})
+            one = dataclasses.replace(settings, patterns=())
             words = ["python", "-m", "benchmarks", "bisect", "--metric", culprit.name, *common_words(one)]
             step = shlex.join([*words, f"{base.short}..{head.short}"])
             find = f"{step}   # which of the {commits} commits it is"
@@ -206,7 +218,7 @@ def _next_steps(
             find = f"git show {head.short}   # the one commit between base and head"
         return (find, accept)
     if code is Exit.UNDECIDED:
-        longer = Settings(**{**settings.__dict__, "budget": settings.budget * 2})
+        longer = dataclasses.replace(settings, budget=settings.budget * 2, most_pairs=None)
         return (f"{gate_command(base, head, longer)} --resume   # goes on from the pairs already taken",)
     return ()
 

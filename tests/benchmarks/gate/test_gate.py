@@ -186,6 +186,17 @@ def test_a_machine_that_is_not_alone_is_unfit(history, monkeypatch, capsys):
     assert "pair quarantined" in captured.err
 
 
+def test_a_fault_of_the_gate_itself_is_never_read_as_a_slow_commit(history, monkeypatch, capsys):
+    history.commit("same", {"README": "y\n"})
+
+    def broken(*_):
+        raise ZeroDivisionError("in the gate")
+
+    monkeypatch.setattr("benchmarks.commands.gate.compare", broken)
+    assert gate(history) == Exit.FAILED
+    assert "ZeroDivisionError: in the gate" in capsys.readouterr().err
+
+
 def test_a_full_disk_is_said_and_leaves_nothing(history, monkeypatch, capsys, temporary_folder):
     history.commit("same", {"README": "y\n"})
     assert gate(history, "--json", "/dev/full", "--max-pairs", "1") == Exit.UNFIT
