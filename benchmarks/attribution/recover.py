@@ -88,7 +88,7 @@ def tokens_per_second(nt: int, wall_ms: float) -> float:
 
 def ceiling_cost(ceilings: Iterable[Ceiling]) -> tuple[str, float] | None:
     """Name and us per GMAC of the fastest measured matrix rate that can carry exact weights: 2 operations a MAC."""
-    rates = [(_per_second(item), item.name) for item in ceilings if item.name in _EXACT_CEILINGS]
+    rates = [(per_second(item), item.name) for item in ceilings if item.name in _EXACT_CEILINGS]
     if not rates:
         return None
     fastest, name = max(rates)
@@ -141,7 +141,7 @@ def _against_ceiling(item: ClassTime, ceilings: Sequence[Ceiling], nt: int, tota
         name, cost = matrix
         ms = item.macs / GMAC * cost * 1e-3
         limits.append((ms, name, f"{item.macs / GMAC:.3f} GMAC x {cost:.3f} us per GMAC ({name}) = {ms:.3f} ms"))
-    copies = [_per_second(ceiling) for ceiling in ceilings if ceiling.name == _COPY_CEILING]
+    copies = [per_second(ceiling) for ceiling in ceilings if ceiling.name == _COPY_CEILING]
     if copies and item.bytes:
         ms = item.bytes / max(copies) * 1e3
         limits.append((ms, "memory", f"{item.bytes / 1e9:.6f} GB at {max(copies) / 1e9:.1f} GB/s = {ms:.3f} ms"))
@@ -200,7 +200,7 @@ def _range(interval: Interval | None) -> str:
     return f" ({interval.low:.3f} to {interval.high:.3f} at {interval.confidence:.1%})"
 
 
-def _per_second(ceiling: Ceiling) -> float:
+def per_second(ceiling: Ceiling) -> float:
     """A ceiling in operations or bytes per second. Raises CeilingError for a unit that is not one of those."""
     for suffix, factor in _UNITS.items():
         prefix = ceiling.unit.removesuffix(suffix)
