@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -15,6 +15,7 @@ import numpy as np
 
 from benchmarks.attribution import record as r
 from tools.noise import RealNoise
+from tools.story import HOSTILE_SUBJECT, ORDINARY, STORY
 
 LAYERS = 28
 _LINEAR = (
@@ -29,53 +30,6 @@ _LINEAR = (
 )
 _SMALL = ("activation quantise", "norm", "rope", "elementwise", "kv write")
 
-
-@dataclass(frozen=True)
-class Step:
-    """One commit of the story: from it on, these costs are multiplied."""
-
-    at: float
-    """Place in the history, 0 to 1."""
-    subject: str
-    factors: dict[str, float]
-    body: str = ""
-
-
-STORY = (
-    Step(
-        0.12,
-        "q4_K: transpose the quantised activations once",
-        {"q4_K GEMM": 0.86},
-        "Predicts: q4_K GEMM -14 % at nt 3325 on h200",
-    ),
-    Step(
-        0.30,
-        "q6_K: read raw bytes, unpack in registers",
-        {"q6_K GEMM": 0.38, "activation quantise": 1.9},
-        "Predicts: q6_K GEMM -60 % at nt 3325 on h200",
-    ),
-    Step(0.45, "Fuse rope into the kv write", {"rope": 0.2, "kv write": 1.1}, "Predicts: rope -80 % at nt 3325 on h200"),
-    Step(
-        0.58,
-        "q6_K: ldmatrix supply for the B fragments",
-        {"q6_K GEMM": 0.55},
-        "Predicts: q6_K GEMM -30 % at nt 3325 on h200",
-    ),
-    Step(0.70, "Tidy the norm kernel's launch bounds", {"norm": 1.7}),
-    Step(0.80, "Capture the prefill in one CUDA graph", {"gap": 0.25}, "Predicts: gaps -70 % at nt 512 on h200"),
-    Step(0.90, "Attention: two warps a query block", {"attention": 0.62}, "Predicts: attention -50 % at nt 3325 on h200"),
-)
-_HOSTILE_SUBJECT = (
-    '<script>alert("x")</script> ![img](http://192.0.2.1/x.png) **bold** $x^2$ :red[hi] [l](javascript:alert(1))'
-)
-_ORDINARY = (
-    "Name the shapes in the loader's errors",
-    "Type the tokenizer",
-    "Read the mask once",
-    "Docs: how a kernel is added",
-    "Move the launch sizes to one table",
-    "Test prompts of length one",
-)
 
 # Class costs at the start: us per GMAC of the GEMMs, ms per 1000 tokens of the others, of attention per 1000 tokens squared.
 _START = {
@@ -112,8 +66,8 @@ def commit_hash(index: int, seed: int) -> str:
     return hashlib.sha1(f"made-up {seed} {index}".encode()).hexdigest()
 
 
-def write(folder: Path, commits: int = 48, seed: int = 0) -> list[str]:
-    """Write the history; returns its commits, oldest first."""
+def write(folder: Path, commits: int = 48, seed: int = 0, layers: int = LAYERS) -> list[str]:
+    """Write the history; returns its commits, oldest first. Fewer ``layers`` make a smaller model and smaller records."""
     noise = RealNoise(seed)
     start = datetime(2026, 9, 1, 8, 0, tzinfo=UTC)
     steps = {min(commits - 1, round(step.at * commits)): step for step in STORY}
@@ -124,28 +78,47 @@ def write(folder: Path, commits: int = 48, seed: int = 0) -> list[str]:
         commit = commit_hash(index, seed)
         when = start + timedelta(hours=31 * index)
         step = steps.get(index)
-        subject, body = (step.subject, step.body) if step else (_ORDINARY[index % len(_ORDINARY)], "")
+        subject, body = (step.subject, step.body) if step else (ORDINARY[index % len(ORDINARY)], "")
+        paths = ["kernels/linear.cu"] if step else ["docs/method.md"]
         if index == 5:
-            subject = _HOSTILE_SUBJECT
+            subject = HOSTILE_SUBJECT
         for name, factor in (step.factors if step else {}).items():
             multipliers[name] = multipliers.get(name, 1.0) * factor
-        lines.append(json.dumps({"commit": commit, "time": when.isoformat(), "subject": subject, "body": body}))
+        lines.append(
+            json.dumps(
+                {
+                    "commit": commit,
+                    "time": when.isoformat(),
+                    "subject": subject,
+                    "body": body,
+                    "paths": paths,
+                    "parents": hashes[-1:],
+                }
+            )
+        )
         hashes.append(commit)
         for name in _MACHINES:
-            made = _record(commit, when, name, multipliers, noise, float(drift[name][index]), index)
+            made = _record(commit, when, name, multipliers, noise, float(drift[name][index]), index, layers)
             r.append_record(folder / name / "records" / f"{commit}.jsonl", made)
     (folder / "commits.jsonl").write_text("\n".join(lines) + "\n", encoding="utf-8")
     return hashes
 
 
 def _record(
-    commit: str, when: datetime, name: str, multipliers: dict[str, float], noise: RealNoise, drift: float, index: int
+    commit: str,
+    when: datetime,
+    name: str,
+    multipliers: dict[str, float],
+    noise: RealNoise,
+    drift: float,
+    index: int,
+    layers: int,
 ) -> r.Record:
     machine, lengths, slower = _MACHINES[name]
     walls = []
     for nt in lengths:
-        walls.append(_wall("minfer", nt, multipliers, noise, slower * drift, index))
-        walls.append(_wall("llama.cpp", nt, {}, noise, slower * drift, index))
+        walls.append(_wall("minfer", nt, multipliers, noise, slower * drift, index, layers))
+        walls.append(_wall("llama.cpp", nt, {}, noise, slower * drift, index, layers))
     conditions = tuple(
         r.Conditions(
             moment,
@@ -190,14 +163,16 @@ def _record(
     )
 
 
-def _wall(engine: str, nt: int, multipliers: dict[str, float], noise: RealNoise, scale: float, index: int) -> r.Wall:
+def _wall(
+    engine: str, nt: int, multipliers: dict[str, float], noise: RealNoise, scale: float, index: int, layers: int
+) -> r.Wall:
     ours = engine == "minfer"
     costs = _START if ours else _PEER
     wobble = np.clip(noise.factors(32, 0.004), 0.98, 1.03)
     classes = []
     for place, (name, cost) in enumerate(costs.items()):
         factor = multipliers.get(name, 1.0) * scale * float(wobble[place])
-        classes.append(_class(name, cost * factor, nt, ours))
+        classes.append(_class(name, cost * factor, nt, ours, layers))
     stray: tuple[str, ...] = ()
     if ours and index % 13 == 4:
         stray = ("void mystery_kernel<128, true>(float const*, float*)",)
@@ -233,7 +208,7 @@ def _wall(engine: str, nt: int, multipliers: dict[str, float], noise: RealNoise,
     )
 
 
-def _class(name: str, cost: float, nt: int, ours: bool) -> r.ClassTime:
+def _class(name: str, cost: float, nt: int, ours: bool, layers: int) -> r.ClassTime:
     if name.endswith(" GEMM"):
         quantisation = name.removesuffix(" GEMM")
         template = [
@@ -247,13 +222,13 @@ def _class(name: str, cost: float, nt: int, ours: bool) -> r.ClassTime:
         pairs = nt * (nt + 1) // 2 * 28 * 128 * 2
         template = [
             r.Split(
-                "attention", round(cost * 1e6 * (nt / 1000) ** 2 / LAYERS), 1, 0, nt, nt, 128, None, pairs, nt * 4608 * 4
+                "attention", round(cost * 1e6 * (nt / 1000) ** 2 / layers), 1, 0, nt, nt, 128, None, pairs, nt * 4608 * 4
             )
         ]
     elif name in _SMALL:
         template = [
             r.Split(
-                name.replace(" ", "_"), round(cost * 1e6 * nt / 1000 / LAYERS), 2, 0, nt, 3584, 0, None, None, nt * 3584 * 4
+                name.replace(" ", "_"), round(cost * 1e6 * nt / 1000 / layers), 2, 0, nt, 3584, 0, None, None, nt * 3584 * 4
             )
         ]
     else:
@@ -261,7 +236,7 @@ def _class(name: str, cost: float, nt: int, ours: bool) -> r.ClassTime:
         return r.ClassTime(
             name, split.ns, 1, None, split.bytes, (split.ns,), (split,), (f"{name.replace(' ', '_')}_kernel",)
         )
-    splits = tuple(replace(split, layer=layer) for layer in range(LAYERS) for split in template)
+    splits = tuple(replace(split, layer=layer) for layer in range(layers) for split in template)
     total = sum(split.ns for split in splits)
     macs = sum(split.macs or 0 for split in splits) or None
     samples = tuple(round(total * f) for f in (1.0, 1.004, 0.997))
