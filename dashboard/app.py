@@ -15,9 +15,17 @@ from dashboard import session  # noqa: E402
 st.set_page_config(
     page_title="minfer: where did the time go", page_icon=str(Path(__file__).with_name("icon.svg")), layout="wide"
 )
-pages = [
-    st.Page("pages/overview.py", title="Overview", icon=":material/stacked_bar_chart:", url_path="overview", default=True),
+# The folder is not called pages/: Streamlit would then run a screen by itself where its URL is opened first, without this
+# file before it.
+screens = [
+    st.Page("screens/overview.py", title="Overview", icon=":material/stacked_bar_chart:", url_path="overview", default=True),
+    st.Page("screens/commit.py", title="Commit", icon=":material/commit:", url_path="commit"),
+    st.Page("screens/compare.py", title="Compare", icon=":material/compare_arrows:", url_path="compare"),
+    st.Page("screens/queue.py", title="Queue", icon=":material/format_list_numbered:", url_path="queue"),
+    st.Page("screens/kernels.py", title="Kernels", icon=":material/memory:", url_path="kernels"),
+    st.Page("screens/predictions.py", title="Predictions", icon=":material/target:", url_path="predictions"),
+    st.Page("screens/trust.py", title="Trust", icon=":material/verified:", url_path="trust"),
 ]
-chosen = st.navigation(pages, position="sidebar")
+chosen = st.navigation(screens, position="sidebar")
 session.begin()
 chosen.run()

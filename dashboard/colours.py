@@ -36,6 +36,7 @@ _INKS: dict[str, Ink] = {
     "f32 GEMM": Ink("#7A86C8"),
     "attention": Ink("#CC3377"),
     "activation quantise": Ink("#CCBB44"),
+    "weight dequantise": Ink("#8A6FBF"),
     "norm": Ink("#228833"),
     "rope": Ink("#44AA99"),
     "elementwise": Ink("#8FAF3C"),
@@ -46,8 +47,11 @@ _INKS: dict[str, Ink] = {
     UNCLASSIFIED: Ink("#D62728", "x"),
     GAP_PREFIX + "host-late": Ink("#9E9E9E", "/"),
     GAP_PREFIX + "queued": Ink("#9E9E9E", "\\"),
+    GAP_PREFIX + "host code": Ink("#9E9E9E", "-"),
     GAP_PREFIX + "unknown": Ink("#9E9E9E", "."),
 }
+# The ledger's and the queue's own words for the same things.
+_ALIASES = {"copy-only": COPY, "gap": GAP_PREFIX + "unknown"}
 _RESERVE = ("#0099AA", "#997700", "#7788CC", "#BB5566", "#5FA052", "#AA4499", "#C08040", "#4F9DA6")
 
 # Peers and the engine itself, in that order of the eye: ours is the strong one.
@@ -60,7 +64,7 @@ UNDECIDED = "#8C8C8C"
 
 def ink(kernel_class: str) -> Ink:
     """The ink of a class; one that nobody foresaw gets the same reserve colour on every screen, by its name."""
-    known = _INKS.get(kernel_class)
+    known = _INKS.get(_ALIASES.get(kernel_class, kernel_class))
     if known is not None:
         return known
     if kernel_class.startswith(GAP_PREFIX):

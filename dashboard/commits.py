@@ -1,4 +1,8 @@
-"""Subjects and times of commits: from git where the checkout has them, else from ``results/commits.jsonl``."""
+"""What is known of commits beside their measurements: from git where there is a repository, and from ``commits.jsonl``.
+
+That optional file in the results folder (commit, time, subject, body, parents, paths; one object a line) lets results be
+read without their repository, and keeps the subjects of commits that were rebased away.
+"""
 
 from __future__ import annotations
 
@@ -7,29 +11,37 @@ import subprocess
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
+from typing import Any
+
+from benchmarks.attribution.history import Commit, HistoryError, read_history
 
 COMMITS_FILE = "commits.jsonl"
-_FIELD, _END = "\x1f", "\x1e"
 
 
-@dataclass(frozen=True, slots=True)
-class Commit:
-    hash: str
-    time: str
-    """ISO 8601."""
-    subject: str
-    body: str = ""
+@dataclass(frozen=True)
+class Known:
+    """All commits that anyone knows."""
+
+    by_hash: dict[str, Commit]
+    newest_first: tuple[Commit, ...]
+    """One line of history, as git gives it; of a file its lines, the last first."""
+    problems: tuple[str, ...] = ()
 
     @property
-    def short(self) -> str:
-        return self.hash[:8]
+    def head(self) -> str | None:
+        return self.newest_first[0].id if self.newest_first else None
+
+    def after(self, commit: str) -> int | None:
+        """How many commits came later; None for a commit outside the history."""
+        return next((place for place, item in enumerate(self.newest_first) if item.id == commit), None)
 
 
-def read_commits(results: Path) -> tuple[dict[str, Commit], tuple[str, ...]]:
-    """Every commit that git or the commits file knows, by hash, and what was wrong with the file, one sentence each.
+def body_of(commit: Commit) -> str:
+    return commit.message.removeprefix(commit.subject).strip()
 
-    The same dictionary comes back as long as neither has changed.
-    """
+
+def read_commits(results: Path) -> Known:
+    """The same object comes back as long as neither git's HEAD nor the file has changed."""
     path = results / COMMITS_FILE
     try:
         stat = path.stat()
@@ -45,32 +57,31 @@ def read_commits(results: Path) -> tuple[dict[str, Commit], tuple[str, ...]]:
 
 
 @lru_cache(maxsize=4)
-def _all_commits(path: Path, stamp: tuple[int, int], top: str, head: str) -> tuple[dict[str, Commit], tuple[str, ...]]:
-    known: dict[str, Commit] = {}
+def _all_commits(path: Path, stamp: tuple[int, int], top: str, head: str) -> Known:
+    listed: list[Commit] = []
     problems: list[str] = []
     lines = path.read_text(encoding="utf-8", errors="replace").splitlines() if stamp[0] else []
     for number, line in enumerate(lines, 1):
         try:
-            item = json.loads(line)
-            commit = Commit(str(item["commit"]), str(item["time"]), str(item["subject"]), str(item.get("body", "")))
+            listed.append(_from_json(json.loads(line)))
         except (ValueError, KeyError, TypeError, AttributeError):
             problems.append(f"line {number} is not a commit; remove the line")
-            continue
-        known[commit.hash] = commit
-    return (known | _log(top, head) if head else known), tuple(problems)
+    by_hash = {commit.id: commit for commit in listed}
+    # A results folder with a commits file of its own speaks for itself, even inside another repository.
+    if listed or not head:
+        return Known(by_hash, tuple(reversed(listed)), tuple(problems))
+    try:
+        newest_first = read_history(Path(top))
+    except HistoryError as error:
+        return Known(by_hash, (), (*problems, str(error)))
+    return Known({commit.id: commit for commit in newest_first}, newest_first, tuple(problems))
 
 
-@lru_cache(maxsize=4)
-def _log(top: str, head: str) -> dict[str, Commit]:
-    """The whole log of a repository; ``head`` is there so that a new commit is a new key."""
-    del head
-    text = _git(Path(top), "log", "--all", f"--format=%H{_FIELD}%cI{_FIELD}%s{_FIELD}%b{_END}")
-    commits: dict[str, Commit] = {}
-    for entry in text.split(_END):
-        fields = entry.strip("\n").split(_FIELD)
-        if len(fields) == 4:
-            commits[fields[0]] = Commit(fields[0], fields[1], fields[2], fields[3].strip())
-    return commits
+def _from_json(item: dict[str, Any]) -> Commit:
+    subject, body = str(item["subject"]), str(item.get("body", ""))
+    parents, paths = item.get("parents", []), item.get("paths", [])
+    message = f"{subject}\n\n{body}" if body else subject
+    return Commit(str(item["commit"]), tuple(map(str, parents)), str(item["time"]), subject, message, tuple(map(str, paths)))
 
 
 def _git(folder: Path, *arguments: str) -> str:

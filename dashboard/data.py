@@ -18,7 +18,7 @@ from benchmarks.attribution.record import Record, RecordError, record_from_json
 
 from .cache import query
 from .cache.store import Progress, Snapshot, Store
-from .commits import Commit, read_commits
+from .commits import Known, read_commits
 
 T = TypeVar("T")
 LOOK_AGAIN_SECONDS = 5.0
@@ -36,17 +36,16 @@ class Problem:
 class Results:
     """A results folder at one moment."""
 
-    def __init__(self, folder: Path, snapshot: Snapshot, known: dict[str, Commit], complaints: Sequence[str] = ()) -> None:
+    def __init__(self, folder: Path, snapshot: Snapshot, known: Known) -> None:
         self.folder = folder
         self.snapshot = snapshot
-        self.known_commits = known
-        self._complaints = complaints
+        self.known = known
 
     @cached_property
     def problems(self) -> tuple[Problem, ...]:
         columns = self.snapshot.sources.to_pydict()
         bad = [Problem(path, what) for path, what in zip(columns["path"], columns["problem"], strict=True) if what]
-        return (*sorted(bad, key=lambda item: item.where), *(Problem("commits.jsonl", text) for text in self._complaints))
+        return (*sorted(bad, key=lambda item: item.where), *(Problem("commits.jsonl", text) for text in self.known.problems))
 
     @cached_property
     def commits(self) -> pd.DataFrame:
@@ -59,7 +58,7 @@ class Results:
         said = dict(self.walls_undescribed[["commit", "commit_time"]].itertuples(index=False))
         rows = []
         for commit, date_ms in dates.items():
-            known = self.known_commits.get(commit)
+            known = self.known.by_hash.get(commit)
             when = known.time if known else said.get(commit) or pd.Timestamp(date_ms, unit="ms", tz="UTC").isoformat()
             rows.append(
                 (commit, when, commit[:8], known.subject if known else "(subject not known: not in this repository)")
@@ -94,7 +93,14 @@ class Results:
     def parts(self, machine: str, nt: int) -> pd.DataFrame:
         """One row a part (class, copy, gap by cause) of the decompositions of one machine and nt, described like walls."""
         rows = query.parts_of(self.snapshot, machine, nt)
-        return rows.merge(self.commits, on="commit", how="left") if len(rows) else rows
+        return rows.merge(self.commits, on="commit", how="left")
+
+    def records(self, machine: str, newest: int) -> list[Record]:
+        """The newest records of a machine without their splits and symbols, oldest first."""
+        rows = self.snapshot.table("records").to_pandas()
+        rows = rows[rows["machine"] == machine].merge(self.commits[["commit", "order"]], on="commit")
+        rows = rows.sort_values(["order", "started", "line"]).tail(newest)
+        return [record_from_json(row.slim, f"{row.commit}.jsonl:{row.line + 1}") for row in rows.itertuples()]
 
     def values(self, series: Sequence[int]) -> pd.DataFrame:
         """Values of some asv series in order of commits: series, value, low, high, n and all columns of commits."""
@@ -145,10 +151,10 @@ class Reader:
             if self._results is not None and time.monotonic() - self._looked < LOOK_AGAIN_SECONDS:
                 return self._results
             snapshot = self._store.refresh(progress)
-            known, complaints = read_commits(self.folder)
+            known = read_commits(self.folder)
             old = self._results
-            if old is None or old.snapshot.key != snapshot.key or old.known_commits is not known:
-                self._results = Results(self.folder, snapshot, known, complaints)
+            if old is None or old.snapshot.key != snapshot.key or old.known is not known:
+                self._results = Results(self.folder, snapshot, known)
             self._looked = time.monotonic()
             assert self._results is not None
             return self._results

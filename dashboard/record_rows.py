@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
-import statistics
 from dataclasses import dataclass, field
 from typing import Any
 
+from benchmarks.attribution.checks import best_wall
 from benchmarks.attribution.record import Decomposition, Record, Wall
+from benchmarks.attribution.spread import wall_figure
 
 from .colours import COPY, GAP_PREFIX
+from .portrait import peer_pair
 
 Row = dict[str, Any]
 
@@ -18,18 +21,18 @@ Row = dict[str, Any]
 class RecordRows:
     walls: list[Row] = field(default_factory=list)
     parts: list[Row] = field(default_factory=list)
+    records: list[Row] = field(default_factory=list)
 
     def add(self, record: Record, line: int) -> None:
         """Append the rows of the record that stands at ``line`` (from 0) of its file."""
+        named = {"machine": record.machine.name, "commit": record.commit, "line": line}
+        self.records.append(named | {"started": record.window.started, "slim": _slim(record).to_json()})
         for place, wall in enumerate(record.walls):
-            key = {
-                "machine": record.machine.name,
-                "commit": record.commit,
+            key = named | {
                 "window": record.window.id,
                 "engine": wall.engine,
                 "backend": wall.backend,
                 "nt": wall.nt,
-                "line": line,
                 "place": place,
             }
             self.walls.append(key | _wall(record, wall))
@@ -37,9 +40,26 @@ class RecordRows:
                 self.parts.extend(key | part for part in _parts(wall.decomposition))
 
 
+def _slim(record: Record) -> Record:
+    """The record without its splits and symbols: what questions over many commits need, at a tenth of the size."""
+    return dataclasses.replace(record, walls=tuple(map(_without_splits, record.walls)))
+
+
+def _without_splits(wall: Wall) -> Wall:
+    taken = wall.decomposition
+    if taken is None:
+        return wall
+    classes = tuple(dataclasses.replace(item, splits=(), symbols=()) for item in taken.classes)
+    return dataclasses.replace(wall, decomposition=dataclasses.replace(taken, classes=classes))
+
+
 def _wall(record: Record, wall: Wall) -> Row:
     taken = wall.decomposition
     checks = (*wall.checks, *record.checks)
+    sampled = bool(wall.samples_ns) or taken is not None
+    quoted = wall_figure(wall) if sampled else None
+    compared, why = peer_pair(record, wall) if sampled else (None, "no wall was measured")
+    against = compared.wall_ratio if compared else None
     return {
         "commit_time": record.commit_time,
         "started": record.window.started,
@@ -50,9 +70,14 @@ def _wall(record: Record, wall: Wall) -> Row:
         "gates": json.dumps(wall.gates, sort_keys=True),
         "instrument": f"{record.instrument} {record.instrument_version}",
         "driver": record.machine.driver or "",
-        "wall_ns": int(statistics.median(wall.samples_ns)) if wall.samples_ns else None,
-        "lowest_ns": min(wall.samples_ns, default=None),
-        "highest_ns": max(wall.samples_ns, default=None),
+        "best": wall is best_wall(record.walls, wall.engine, wall.nt),
+        "wall_ns": quoted.value if quoted else None,
+        "low_ns": quoted.interval.low if quoted and quoted.interval else None,
+        "high_ns": quoted.interval.high if quoted and quoted.interval else None,
+        "ratio": against.value if against else None,
+        "ratio_low": against.interval.low if against and against.interval else None,
+        "ratio_high": against.interval.high if against and against.interval else None,
+        "no_ratio": why,
         "samples": len(wall.samples_ns),
         "quarantined": len(wall.quarantined),
         "traced_ns": taken.wall_ns if taken else None,
@@ -61,7 +86,6 @@ def _wall(record: Record, wall: Wall) -> Row:
         "why_not": wall.why_not_decomposed,
         "failed_checks": json.dumps([check.name for check in checks if check.passed is False]),
         "unapplied_checks": sum(check.passed is None for check in checks),
-        "notes": json.dumps(record.notes),
     }
 
 

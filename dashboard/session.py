@@ -4,16 +4,23 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
+import plotly.graph_objects as go
 import streamlit as st
 
+from benchmarks.attribution.record import Record, RecordError, Wall
+
+from .charts.axes import chart_options
 from .configuration import Settings, settings
 from .data import Reader, Results
 from .text import for_markdown
 
 ENGINE = "minfer"
 PEER = "llama.cpp"
+MOST_RECORDS = 400
+"""Records that a question over many commits looks at."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +46,7 @@ _CSS = """<style>
 [data-testid="stMain"] h1 { font-size: 1.7rem; padding: 0.4rem 0; }
 [data-testid="stMain"] h2 { font-size: 1.25rem; }
 [data-testid="stMain"] h3 { font-size: 1.1rem; }
+[data-testid="stMetricValue"] { font-size: 1.45rem; }
 :focus-visible { outline: 2px solid currentColor; outline-offset: 2px; }
 @media (max-width: 640px) { [data-testid="stMainBlockContainer"] { padding-left: 0.8rem; padding-right: 0.8rem; } }
 @media print { [data-testid="stSidebar"], [data-testid="stHeader"] { display: none; } }
@@ -93,6 +101,73 @@ def selection() -> Selection:
     parts = _reader(str(found.folder)).ask(lambda now: now.parts(str(machine), int(nt or 0)))
     parts = parts[parts["window"].isin(rows["window"])]
     return Selection(str(machine), str(digest), int(nt or 0), str(image_format), rows, parts)
+
+
+def record(machine: str, commit: str, line: int) -> Record:
+    """A whole record; one that has become unreadable ends the run with a line that says so."""
+    try:
+        return results().record(machine, commit, line)
+    except RecordError as error:
+        st.error(for_markdown(str(error), 400), icon=":material/error:")
+        st.stop()
+
+
+def record_and_wall(machine: str, row: Any) -> tuple[Record, Wall]:
+    """The record and wall that a row of ``walls`` stands for."""
+    taken = record(machine, str(row.commit), int(row.line))
+    return taken, taken.walls[int(row.place)]
+
+
+@st.cache_data(max_entries=8, show_spinner=False)
+def _newest_records(folder: str, machine: str, key: str) -> list[Record]:
+    del key
+    return _reader(folder).ask(lambda now: now.records(machine, MOST_RECORDS))
+
+
+def newest_records(machine: str) -> list[Record]:
+    """The newest records of a machine without splits and symbols, oldest first, at most MOST_RECORDS."""
+    found = results()
+    return _newest_records(str(found.folder), machine, found.snapshot.key)
+
+
+def show_chart(figure: go.Figure, name: str, alt: str) -> None:
+    """Draw a chart; ``name`` is its key and the name of its saved image, ``alt`` what it shows for who cannot see it."""
+    options = chart_options(name, str(st.session_state.get("image") or "png"))
+    st.plotly_chart(figure, key=name, config=options, alt=alt)
+
+
+def common_query() -> dict[str, str]:
+    """What a link to another screen keeps of this one's URL."""
+    return {key: st.query_params[key] for key in ("machine", "model", "nt", "image") if key in st.query_params}
+
+
+def describe_measurement(taken: Record, wall: Wall) -> None:
+    """Machine, window, instrument, gates and conditions, as text."""
+    machine, window = taken.machine, taken.window
+    facts = {
+        "machine": f"{machine.name}: {machine.gpu or machine.cpu}, {machine.cores} cores, {machine.os}, "
+        f"driver {machine.driver or 'none'}",
+        "window": f"{window.id}, {window.started} to {window.ended}",
+        "instrument": f"{taken.instrument}, version {taken.instrument_version}",
+        "model": f"{taken.model.name}, sha256 {taken.model.digest}",
+        "engine": f"{wall.engine} {wall.engine_version}, {wall.backend}, ubatch {wall.ubatch}",
+        "gates": ", ".join(f"{name}={value}" for name, value in sorted(wall.gates.items())) or "none",
+        "ceilings": ", ".join(f"{item.name} {item.value:g} {item.unit}" for item in taken.ceilings) or "not measured",
+        "quarantined": "; ".join(f"sample {item.index}: {item.reason}" for item in wall.quarantined) or "none",
+        "notes": "; ".join(taken.notes) or "none",
+    }
+    st.markdown("\n".join(f"- **{name}**: {for_markdown(value, 400)}" for name, value in facts.items()))
+    states = [
+        f"- {for_markdown(state.when)}: "
+        + for_markdown(
+            f"clocks {state.clock_mhz}, {state.temperature_c} °C, {state.power_w} W, load {state.load_average}, "
+            f"other processes {list(state.foreign_processes) or 'none'}, "
+            f"throttling {list(state.throttle_reasons) or 'none'}",
+            400,
+        )
+        for state in window.conditions
+    ]
+    st.markdown("Conditions\n" + "\n".join(states) if states else "No conditions were recorded.")
 
 
 def show_problems(found: Results) -> None:

@@ -58,10 +58,9 @@ class Batch:
                 for name in schema.names
             ]
             tables["values"] = pa.Table.from_arrays(arrays, schema=schema)
-        if self._rows.walls:
-            tables["walls"] = table_of("walls", self._rows.walls)
-        if self._rows.parts:
-            tables["parts"] = table_of("parts", self._rows.parts)
+        for name in ("walls", "parts", "records"):
+            if rows := getattr(self._rows, name):
+                tables[name] = table_of(name, rows)
         return tables
 
     def _note(self, found: Found, digest: str, commit: str, date_ms: int, problem: str | None) -> int:
@@ -109,8 +108,9 @@ class Batch:
                 continue
             commit = record.commit
             rows.add(record, line)
-        for row in (*rows.walls, *rows.parts):
+        for row in (*rows.walls, *rows.parts, *rows.records):
             row["source"] = number
         self._rows.walls += rows.walls
         self._rows.parts += rows.parts
+        self._rows.records += rows.records
         self._note(found, digest, commit, 0, "; ".join(complaints) or None)

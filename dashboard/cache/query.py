@@ -9,6 +9,7 @@ import duckdb
 import pandas as pd
 
 from .store import Snapshot
+from .tables import SCHEMAS
 
 _lock = threading.Lock()
 _connection: duckdb.DuckDBPyConnection | None = None
@@ -85,7 +86,7 @@ def parts_of(snapshot: Snapshot, machine: str, nt: int) -> pd.DataFrame:
     """Live parts of all decompositions of one machine and nt, all engines and models."""
     paths = snapshot.paths("parts")
     if not paths:
-        return pd.DataFrame()
+        return SCHEMAS["parts"].empty_table().to_pandas()
     cursor = _cursor()
     cursor.register("live", snapshot.sources.select(["source"]))
     rows = cursor.execute(

@@ -31,7 +31,7 @@ from .tables import SCHEMAS, file_digest, read_table, table_of, write_table
 FILES_A_BATCH = 4000
 MOST_FILES_A_TABLE = 24
 SUPERSEDED_SECONDS = 600
-_LARGE = ("values", "walls", "parts")
+_LARGE = ("values", "walls", "parts", "records")
 Progress = Callable[[int, int], None]
 
 
@@ -210,7 +210,12 @@ def reader_fingerprint() -> str:
     """Of the code that turns files into rows: another code means another cache."""
     here = Path(__file__).resolve().parent
     attribution = here.parents[1] / "benchmarks" / "attribution"
-    code = [*sorted(here.glob("*.py")), here.parent / "record_rows.py", *sorted(attribution.glob("*.py"))]
+    code = [
+        *sorted(here.glob("*.py")),
+        here.parent / "record_rows.py",
+        here.parent / "portrait.py",
+        *sorted(attribution.glob("*.py")),
+    ]
     return hashlib.sha256(b"".join(path.read_bytes() for path in code)).hexdigest()
 
 

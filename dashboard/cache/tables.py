@@ -17,11 +17,12 @@ _COLUMNS = {
     "series": "series:i machine:s environment:s benchmark:s parameters:s version:s",
     "values": "series:i source:i value:d low:f high:f n:i",
     "walls": f"{_WALL_KEY} commit_time:s started:s model:s digest:s engine_version:s ubatch:i gates:s instrument:s driver:s "
-    "wall_ns:l lowest_ns:l highest_ns:l samples:i quarantined:i traced_ns:l busy_ns:l gap_ns:l why_not:s failed_checks:s "
-    "unapplied_checks:i notes:s",
+    "best:b wall_ns:d low_ns:d high_ns:d ratio:d ratio_low:d ratio_high:d no_ratio:s samples:i quarantined:i "
+    "traced_ns:l busy_ns:l gap_ns:l why_not:s failed_checks:s unapplied_checks:i",
+    "records": "source:i line:i machine:s commit:s started:s slim:s",
     "parts": f"{_WALL_KEY} traced_ns:l busy_ns:l part:s ns:l launches:i macs:l bytes:l",
 }
-_TYPES = {"i": pa.int32(), "l": pa.int64(), "d": pa.float64(), "f": pa.float32(), "s": pa.string()}
+_TYPES = {"i": pa.int32(), "l": pa.int64(), "d": pa.float64(), "f": pa.float32(), "s": pa.string(), "b": pa.bool_()}
 SCHEMAS: dict[str, pa.Schema] = {
     name: pa.schema([(column.split(":")[0], _TYPES[column.split(":")[1]]) for column in columns.split()])
     for name, columns in _COLUMNS.items()

@@ -7,6 +7,8 @@ from typing import Any
 
 import plotly.graph_objects as go
 
+from benchmarks.attribution.spread import Figure
+
 from ..text import for_hover
 
 MOST_POINTS = 1000
@@ -24,7 +26,14 @@ def style(figure: go.Figure, height: int, y_title: str, *, legend: bool = True, 
         height=height,
         margin={"l": 8, "r": 8, "t": 28, "b": 8},
         showlegend=legend,
-        legend={"orientation": "h", "yanchor": "top", "y": -0.16, "x": 0, "traceorder": "normal", "font": {"size": 12}},
+        legend={
+            "orientation": "h",
+            "yanchor": "top",
+            "y": -(70 if x_title else 48) / max(100, height - 110),
+            "x": 0,
+            "traceorder": "normal",
+            "font": {"size": 12},
+        },
         hoverlabel={"align": "left"},
         paper_bgcolor="rgba(0,0,0,0)",
         plot_bgcolor="rgba(0,0,0,0)",
@@ -44,6 +53,14 @@ def style(figure: go.Figure, height: int, y_title: str, *, legend: bool = True, 
         font={"size": 12},
     )
     return figure
+
+
+def whiskers(figures: Sequence[Figure]) -> dict[str, Any]:
+    """Error bars of figures with their intervals; none where there is no interval."""
+    low = [max(0.0, item.value - item.interval.low) if item.interval else 0.0 for item in figures]
+    high = [max(0.0, item.interval.high - item.value) if item.interval else 0.0 for item in figures]
+    look = {"thickness": 1.2, "width": 3, "color": "#808080"}
+    return look | {"type": "data", "symmetric": False, "arrayminus": low, "array": high}
 
 
 def commit_axis(figure: go.Figure, shorts: Sequence[str], times: Sequence[str]) -> None:

@@ -8,6 +8,7 @@ import plotly.graph_objects as go
 
 from ..colours import ink, stacking_order
 from ..metrics import metric
+from ..text import for_hover
 from .axes import commit_axis, commit_hover, style
 from .decimate import representatives
 
@@ -50,16 +51,16 @@ def stacked(parts: pd.DataFrame, view: str, height: int = 480) -> tuple[go.Figur
             figure.add_bar(
                 x=rows["x"],
                 y=rows["value"],
-                name=name,
+                name=for_hover(name),
                 customdata=hover,
                 hovertemplate="%{customdata}<extra></extra>",
-                marker={"color": colour.colour, "line": {"width": 0}, "pattern": _pattern(colour.hatch)},
+                marker={"color": colour.colour, "line": {"width": 0}, "pattern": hatch_pattern(colour.hatch)},
             )
         else:
             figure.add_scatter(
                 x=rows["x"],
                 y=rows["value"],
-                name=name,
+                name=for_hover(name),
                 customdata=hover,
                 hovertemplate="%{customdata}<extra></extra>",
                 mode="lines+markers",
@@ -91,7 +92,7 @@ def _detail(head: str, name: str, row: object) -> str:
     wall = 100.0 * row.ns / row.traced_ns  # type: ignore[attr-defined]
     launches = row.launches  # type: ignore[attr-defined]
     macs = row.macs  # type: ignore[attr-defined]
-    text = f"{head}<br><b>{name}</b>: {ms:,.4g} ms, {wall:.3g} % of wall"
+    text = f"{head}<br><b>{for_hover(name)}</b>: {ms:,.4g} ms, {wall:.3g} % of wall"
     if launches is not None and not np.isnan(launches):
         text += f", {int(launches)} launches"
     if macs is not None and not np.isnan(macs) and macs > 0:
@@ -99,7 +100,7 @@ def _detail(head: str, name: str, row: object) -> str:
     return text
 
 
-def _pattern(hatch: str) -> dict[str, object]:
+def hatch_pattern(hatch: str) -> dict[str, object]:
     if not hatch:
         return {}
     return {"shape": hatch, "size": 6, "solidity": 0.35, "fgcolor": "rgba(255,255,255,0.8)", "fillmode": "overlay"}

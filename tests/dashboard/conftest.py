@@ -16,7 +16,7 @@ from tools import small_history
 def charts(test: AppTest) -> dict[str, list[dict]]:
     """The traces of each chart on the screen by the chart's key, with Plotly's packed arrays unpacked."""
     return {
-        chart.proto.id.rsplit("-", 1)[-1]: [
+        chart.proto.id.split("-", 2)[2]: [
             {key: _unpacked(value) for key, value in trace.items()} for trace in json.loads(chart.proto.spec)["data"]
         ]
         for chart in test.get("plotly_chart")
@@ -35,7 +35,7 @@ APP = Path(__file__).resolve().parents[2] / "dashboard" / "app.py"
 @pytest.fixture(scope="session")
 def history(tmp_path_factory) -> Path:
     folder = tmp_path_factory.mktemp("history") / "results"
-    small_history.write(folder, commits=14, seed=1)
+    small_history.write(folder, commits=10, seed=1, layers=2)
     return folder
 
 
@@ -46,11 +46,11 @@ def open_screen(monkeypatch):
     def run(screen: str, results: Path, **query: str) -> AppTest:
         monkeypatch.setenv("MINFER_RESULTS", str(results))
         test = AppTest.from_file(str(APP), default_timeout=60)
+        if screen != "overview":
+            test.switch_page(f"screens/{screen}.py")
         for key, value in query.items():
             test.query_params[key] = value
         test.run()
-        if screen != "overview":
-            test.switch_page(f"pages/{screen}.py").run()
         assert not test.exception, [item.message for item in test.exception]
         return test
 

@@ -10,7 +10,7 @@ from tests.dashboard.conftest import charts
 
 def test_the_stack_sums_to_the_traced_wall(open_screen, history):
     test = open_screen("overview", history)
-    bars = [trace for trace in charts(test)["stack_chart"] if trace["type"] == "bar"]
+    bars = [trace for trace in charts(test)["decomposition"] if trace["type"] == "bar"]
     records = sorted((history / "h200" / "records").glob("*.jsonl"))
     assert len(bars[0]["x"]) == len(records)
     commits = [json.loads(line)["commit"] for line in (history / "commits.jsonl").read_text().splitlines()]
@@ -25,7 +25,7 @@ def test_the_stack_sums_to_the_traced_wall(open_screen, history):
 @pytest.mark.parametrize(("view", "expected"), [("share of wall", 100.0), ("share of busy", None), ("us per GMAC", None)])
 def test_each_unit_is_reached_by_its_url(open_screen, history, view, expected):
     test = open_screen("overview", history, view=view, machine="epyc-2core", nt="128")
-    traces = charts(test)["stack_chart"]
+    traces = charts(test)["decomposition"]
     assert test.query_params["view"] == view
     if expected is not None:
         assert sum(dict(zip(trace["x"], trace["y"], strict=True)).get(0, 0) for trace in traces) == pytest.approx(expected)

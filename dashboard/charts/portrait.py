@@ -1,0 +1,110 @@
+"""The family portrait of one wall: a bar of classes for each engine, the splits of one class, one layer end to end."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import plotly.graph_objects as go
+
+from benchmarks.attribution.record import Decomposition, Split
+
+from ..colours import COPY, GAP_PREFIX, ink, stacking_order
+from ..text import for_hover
+from .axes import style
+from .decomposition import hatch_pattern
+
+
+def parts_of(taken: Decomposition) -> dict[str, int]:
+    """Everything that adds up to the wall, in ns, by name."""
+    named = {item.name: item.ns for item in taken.classes} | {COPY: taken.copy_ns}
+    return named | {GAP_PREFIX + cause: ns for cause, ns in taken.gap_ns.items()}
+
+
+def wall_bars(walls: Sequence[tuple[str, Decomposition]], *, share: bool) -> go.Figure:
+    """One horizontal bar a wall: ``walls`` holds (label, decomposition). In ms, or in shares of each own wall."""
+    figure = go.Figure()
+    parts = [(label, parts_of(taken), taken.wall_ns) for label, taken in walls]
+    for name in stacking_order([name for _, named, _ in parts for name in named]):
+        values = [100 * named.get(name, 0) / wall if share else named.get(name, 0) / 1e6 for _, named, wall in parts]
+        if not any(values):
+            continue
+        hover = [
+            f"<b>{for_hover(label)}</b><br>{for_hover(name)}: {ns / 1e6:,.4g} ms, {100 * ns / wall:.3g} % of wall"
+            for label, named, wall in parts
+            for ns in [named.get(name, 0)]
+        ]
+        colour = ink(name)
+        figure.add_bar(
+            y=[for_hover(label).replace(", ", "<br>").replace(" (", "<br>(") for label, _, _ in parts],
+            x=values,
+            name=for_hover(name),
+            orientation="h",
+            customdata=hover,
+            hovertemplate="%{customdata}<extra></extra>",
+            marker={"color": colour.colour, "line": {"width": 0}, "pattern": hatch_pattern(colour.hatch)},
+        )
+    figure.update_layout(barmode="stack", bargap=0.25)
+    figure = style(figure, 190 + 46 * len(walls), "Share of wall (%)" if share else "Traced wall (ms)")
+    figure.update_yaxes(autorange="reversed")
+    figure.update_layout(legend={"y": -0.22})
+    return figure
+
+
+def split_bars(splits: Sequence[tuple[str, Split]], by: str) -> go.Figure:
+    """Time by "layer" or by "operation", coloured by class. ``splits`` holds (class, split)."""
+    sums: dict[str, dict[str, int]] = {}
+    places: dict[str, tuple[int, str]] = {}
+    for name, split in splits:
+        key = split.operation if by == "operation" else "outside" if split.layer is None else str(split.layer)
+        places[key] = (1 << 30 if split.layer is None and by == "layer" else split.layer or 0, key)
+        sums.setdefault(name, {}).setdefault(key, 0)
+        sums[name][key] += split.ns
+    if by == "operation":
+        totals = {key: sum(parts.get(key, 0) for parts in sums.values()) for key in places}
+        order = sorted(places, key=lambda key: -totals[key])
+    else:
+        order = sorted(places, key=lambda key: places[key])
+    figure = go.Figure()
+    for name in stacking_order(list(sums)):
+        figure.add_bar(
+            x=[for_hover(key) for key in order],
+            y=[sums[name].get(key, 0) / 1e6 for key in order],
+            name=for_hover(name),
+            marker={"color": ink(name).colour, "line": {"width": 0}},
+            hovertemplate=f"%{{x}}<br>{for_hover(name)}: %{{y:,.4g}} ms<extra></extra>",
+        )
+    figure.update_layout(barmode="stack")
+    figure = style(figure, 380, "Time (ms)", x_title="Layer" if by == "layer" else "")
+    figure.update_xaxes(type="category")
+    figure.update_layout(legend={"y": -0.28})
+    return figure
+
+
+def layer_timeline(splits: Sequence[tuple[str, Split]]) -> go.Figure:
+    """The operations of one layer end to end, in the order in which they ran. ``splits`` holds (class, split)."""
+    figure = go.Figure()
+    start = 0.0
+    for name, split in splits:
+        length = split.ns / 1e3
+        shape = f" {split.m}×{split.n}×{split.k}" if split.k else ""
+        each = f"{split.launches} launches" if split.launches != 1 else "1 launch"
+        figure.add_bar(
+            base=[start],
+            x=[length],
+            y=[for_hover(split.operation)],
+            orientation="h",
+            name=for_hover(name),
+            legendgroup=for_hover(name),
+            showlegend=for_hover(name) not in {trace.legendgroup for trace in figure.data},
+            marker={"color": ink(name).colour, "line": {"width": 0}},
+            hovertemplate=f"<b>{for_hover(split.operation)}</b>{shape}<br>{for_hover(name)}, {each}<br>"
+            f"{length:,.4g} µs from {start:,.4g} µs<extra></extra>",
+        )
+        start += length
+    figure.update_layout(barmode="overlay", bargap=0.25)
+    figure = style(
+        figure, 150 + 26 * len({split.operation for _, split in splits}), "", x_title="µs of device time in this layer"
+    )
+    figure.update_yaxes(autorange="reversed", type="category")
+    figure.update_layout(legend={"y": -0.3})
+    return figure

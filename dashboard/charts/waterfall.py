@@ -1,0 +1,64 @@
+"""From one wall to another: what each class won or cost, with the interval of each change."""
+
+from __future__ import annotations
+
+import plotly.graph_objects as go
+
+from benchmarks.attribution.ledger import UNRESOLVED, Ledger
+from benchmarks.attribution.spread import Figure
+
+from ..colours import BETTER, UNDECIDED, WORSE
+from ..portrait import with_range
+from ..text import for_hover
+from .axes import style, whiskers
+
+_WALL = "#6B7A90"
+
+
+def waterfall(book: Ledger, before_ns: float, after_ns: float, labels: tuple[str, str]) -> go.Figure:
+    """Horizontal, so that names stay readable on a phone: the first wall, each line by size, the second wall. In ms.
+
+    A change is green where time was won, red where it was lost, grey where its interval holds zero.
+    """
+    walls = (Figure(before_ns), Figure(after_ns))
+    names, starts, changes, colours, hover = (
+        [for_hover(labels[0])],
+        [0.0],
+        [walls[0]],
+        [_WALL],
+        [f"{before_ns / 1e6:,.4g} ms"],
+    )
+    level = before_ns / 1e6
+    for line in book.lines:
+        names.append(for_hover(line.name))
+        starts.append(level)
+        changes.append(line.change)
+        level += line.change.value / 1e6
+        colours.append(UNDECIDED if line.kind == UNRESOLVED else BETTER if line.change.value < 0 else WORSE)
+        sides = " → ".join("absent" if side is None else f"{side.value / 1e6:,.4g}" for side in (line.before, line.after))
+        hover.append(f"{sides} ms: {with_range(line.change.scaled(1e-6), '+,.4g')} ms, {line.kind}")
+    names.append(for_hover(labels[1]))
+    starts.append(0.0)
+    changes.append(walls[1])
+    colours.append(_WALL)
+    hover.append(f"{after_ns / 1e6:,.4g} ms")
+    in_ms = [item.scaled(1e-6) for item in changes]
+    figure = go.Figure()
+    figure.add_bar(
+        y=names,
+        x=[item.value for item in in_ms],
+        base=starts,
+        orientation="h",
+        marker={"color": colours, "line": {"width": 0}},
+        error_x=whiskers(in_ms),
+        customdata=hover,
+        hovertemplate="<b>%{y}</b><br>%{customdata}<extra></extra>",
+    )
+    figure = style(figure, 110 + 27 * len(names), "", legend=False, x_title="ms of the traced wall")
+    figure.update_yaxes(autorange="reversed", type="category")
+    # Changes far smaller than the walls would be hairlines: the axis then starts shortly before the lowest of them.
+    levels = [start + item.value for start, item in zip(starts, in_ms, strict=True)]
+    span = max(levels) - min(levels)
+    if 0 < span < 0.3 * max(levels):
+        figure.update_xaxes(range=[max(0.0, min(levels) - 0.8 * span), max(levels) + 0.3 * span])
+    return figure

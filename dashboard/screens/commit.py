@@ -1,0 +1,81 @@
+"""Commit: the family portrait of one wall."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from dashboard import session
+from dashboard.charts.portrait import layer_timeline, split_bars, wall_bars
+from dashboard.choices import choose, choose_commit, step_buttons
+from dashboard.commits import body_of
+from dashboard.portrait import checks_table, class_table, quoted, wall_label
+from dashboard.tables import show_table
+from dashboard.text import for_markdown
+
+chosen = session.selection()
+found = session.results()
+measured = found.commits[found.commits["commit"].isin(chosen.walls["commit"])]
+newest = str(measured["commit"].iloc[-1])
+st.title("One commit")
+left, right = st.columns([5, 2], vertical_alignment="bottom")
+commit = choose_commit("Commit (pick one, or type the start of its hash)", measured, "commit", newest, left)
+step_buttons(list(measured["commit"]), commit, "commit", right)
+
+row = measured[measured["commit"] == commit].iloc[0]
+st.subheader(for_markdown(str(row["subject"])), anchor=False)
+known = found.known.by_hash.get(commit)
+body = body_of(known) if known else ""
+st.caption(f"`{commit}` · {for_markdown(str(row['time']))}" + (f" · {for_markdown(body, 600)}" if body else ""))
+
+windows = (
+    chosen.walls[chosen.walls["commit"] == commit].sort_values("started").drop_duplicates(["window", "line"], keep="last")
+)
+lines = {str(item.window): int(item.line) for item in windows.itertuples()}
+window = choose("Measurement window", list(lines), "window", list(lines)[-1]) if len(lines) > 1 else next(iter(lines))
+record = session.record(chosen.machine, commit, lines[window])
+walls = [wall for wall in record.walls if wall.nt == chosen.nt]
+labels = {wall_label(wall): wall for wall in walls}
+label = choose("Engine", list(labels), "wall", next(iter(labels))) if len(labels) > 1 else next(iter(labels))
+wall = labels[label]
+
+with st.container(horizontal=True, gap="medium"):
+    for name, value, help_text in quoted(record, wall):
+        st.metric(name, value, help=help_text, width="content")
+
+drawn = [(name, item.decomposition) for name, item in labels.items() if item.decomposition is not None]
+if drawn:
+    share = st.toggle("As shares of each own wall", key="share", bind="query-params")
+    session.show_chart(wall_bars(drawn, share=share), "portrait", "One bar of kernel classes an engine")
+if wall.decomposition is None:
+    st.info(
+        f"This wall was not decomposed: {for_markdown(wall.why_not_decomposed or 'no reason was recorded')}",
+        icon=":material/info:",
+    )
+    st.stop()
+
+st.subheader("Classes", anchor=False)
+st.caption(
+    f"nt = {wall.nt} on both sides of every ratio; the peer is {session.PEER} in the same window, on the same weights."
+)
+show_table(class_table(record, wall), f"classes-{row['short']}-{wall.engine}-{wall.nt}", chips="class")
+
+splits = [(item.name, split) for item in wall.decomposition.classes for split in item.splits]
+if splits:
+    st.subheader("Where inside the classes", anchor=False)
+    by = st.segmented_control(
+        "Split by", ["operation", "layer"], default="operation", required=True, key="by", bind="query-params"
+    )
+    session.show_chart(split_bars(splits, str(by)), "splits", f"Time by {by}")
+    layers = sorted({split.layer for _, split in splits if split.layer is not None})
+    if layers:
+        layer = int(choose("Layer", [str(item) for item in layers], "layer", str(layers[len(layers) // 2])))
+        st.caption(
+            "One layer end to end, in the order of the record: device time only, the gaps between launches are not in it."
+        )
+        inside = [item for item in splits if item[1].layer == layer]
+        session.show_chart(layer_timeline(inside), "layer", f"Operations of layer {layer}")
+
+st.subheader("Checks", anchor=False)
+show_table(checks_table(record, wall), f"checks-{row['short']}")
+with st.expander("How it was measured", icon=":material/tune:"):
+    session.describe_measurement(record, wall)

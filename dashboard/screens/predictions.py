@@ -1,0 +1,93 @@
+"""Predictions: what commits said that they would move, against what was measured."""
+
+from __future__ import annotations
+
+import pandas as pd
+import plotly.graph_objects as go
+import streamlit as st
+
+from benchmarks.attribution.predictions import HIT, MISS, calibration, outcomes
+from dashboard import session
+from dashboard.charts.axes import style
+from dashboard.colours import BETTER, WORSE
+from dashboard.portrait import with_range
+from dashboard.tables import show_table
+from dashboard.text import for_hover, for_markdown
+
+chosen = session.selection()
+found = session.results()
+st.title("Said and measured")
+records = [record for record in session.newest_records(chosen.machine) if record.model.digest == chosen.digest]
+joined, broken = outcomes(found.known.newest_first, records, machine=chosen.machine, engine=session.ENGINE)
+if not joined:
+    st.info(
+        "No commit of this history predicts anything. A commit says what it will move with a line in its message, "
+        "before it is measured: `Predicts: q6_K GEMM -900 ms @3325`.",
+        icon=":material/info:",
+    )
+else:
+    score = calibration(joined)
+    with st.container(horizontal=True, gap="medium"):
+        st.metric(
+            "Hits",
+            str(score.hits),
+            help="Same sign and within a factor of two, or inside the measured interval.",
+            width="content",
+        )
+        st.metric("Misses", str(score.misses), width="content")
+        st.metric("Not measured", str(score.unmeasured), width="content")
+        st.metric("Wrong sign", str(score.wrong_sign), width="content")
+        ratio = "none" if score.median_ratio is None else f"{score.median_ratio:.2f}"
+        st.metric(
+            "Measured / said", ratio, help="Median where the sign was right; under 1 promises too much.", width="content"
+        )
+    figure = go.Figure()
+    measured = [item for item in joined if item.measured is not None]
+    for unit in sorted({item.prediction.unit for item in measured}):
+        inside = [item for item in measured if item.prediction.unit == unit]
+        ends = [value for item in inside if item.measured for value in (item.prediction.change, item.measured.value)]
+        low, high = min(0.0, *ends) * 1.1, max(0.0, *ends) * 1.1
+        figure = go.Figure()
+        figure.add_scatter(
+            x=[low, high],
+            y=[low, high],
+            mode="lines",
+            line={"dash": "dot", "color": "#808080"},
+            hoverinfo="skip",
+            showlegend=False,
+        )
+        for verdict, colour, symbol in ((HIT, BETTER, "circle"), (MISS, WORSE, "x")):
+            points = [item for item in inside if item.verdict == verdict]
+            if not points:
+                continue
+            figure.add_scatter(
+                x=[item.prediction.change for item in points],
+                y=[item.measured.value for item in points if item.measured],
+                mode="markers",
+                name=verdict,
+                marker={"size": 12, "color": colour, "symbol": symbol},
+                customdata=[
+                    f"{for_hover(item.prediction.commit[:8])} {for_hover(item.prediction.subject)}" for item in points
+                ],
+                hovertemplate="<b>%{customdata}</b><br>said %{x:+.4g}, measured %{y:+.4g}<extra></extra>",
+            )
+        st.subheader(f"In {for_markdown(unit)}", anchor=False)
+        figure = style(figure, 340, f"measured change ({unit})", x_title=f"said ({unit})")
+        session.show_chart(figure, f"said-{unit.replace('/', '-')}", f"Measured against predicted change in {unit}")
+    rows = [
+        {
+            "commit": item.prediction.commit[:8],
+            "of": item.prediction.subject,
+            "nt": item.prediction.nt,
+            "said": f"{item.prediction.change:+g} {item.prediction.unit}",
+            "measured": f"{with_range(item.measured, '+,.3g')} {item.prediction.unit}" if item.measured else "",
+            "verdict": item.verdict,
+            "detail": item.detail,
+        }
+        for item in joined
+    ]
+    show_table(pd.DataFrame(rows), "predictions")
+if broken:
+    st.subheader("Lines that want to be predictions", anchor=False)
+    bad = [{"commit": item.commit[:8], "line": item.line, "text": item.text, "why not": item.reason} for item in broken]
+    show_table(pd.DataFrame(bad), "bad-trailers")

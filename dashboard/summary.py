@@ -1,0 +1,114 @@
+"""The five questions in the order of someone who must act: fresh, trustworthy, what moved, which commit, what next."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+from benchmarks.attribution.checks import best_wall
+from benchmarks.attribution.expiry import Reason, expiries
+from benchmarks.attribution.ledger import LOST, NEW, TAX, VANISHED, WON, Ledger, ledger_of_records
+from benchmarks.attribution.pair import PairError
+from benchmarks.attribution.record import Record, Wall
+from benchmarks.attribution.recover import CeilingError, Entry, queue
+
+from .commits import Known
+from .portrait import PEER, with_range
+
+State = Literal["good", "bad", "unsure"]
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """One question's answer. Texts are plain: they may hold what others wrote, and are escaped where they are shown."""
+
+    question: str
+    state: State
+    text: str
+    screen: str
+    """The screen that tells more, and the query parameters that it needs beside the common ones."""
+    query: dict[str, str] = field(default_factory=dict)
+
+
+def fresh(newest: Record, known: Known) -> Answer:
+    """Is the newest record of the newest commit?"""
+    when = newest.window.started[:16].replace("T", " ")
+    subject = f"{newest.commit[:8]} was measured on {when} UTC"
+    later = known.after(newest.commit)
+    if later is None:
+        why = "it is not in the history of this checkout" if known.head else "there is no git history here to compare with"
+        return Answer("Is it fresh?", "unsure", f"{subject}; {why}", "commit")
+    if later == 0:
+        return Answer("Is it fresh?", "good", f"{subject} and is the newest commit", "commit")
+    return Answer("Is it fresh?", "bad", f"{subject}; {later} later commits are not measured on this machine", "commit")
+
+
+def trustworthy(record: Record, wall: Wall) -> Answer:
+    checks = (*wall.checks, *record.checks)
+    failed = [check for check in checks if check.passed is False]
+    missing = [check for check in checks if check.passed is None]
+    quarantined = f"{len(wall.quarantined)} samples quarantined" if wall.quarantined else "no sample quarantined"
+    if failed:
+        names = "; ".join(f"{check.name}{f' ({check.detail})' if check.detail else ''}" for check in failed)
+        return Answer(
+            "Is it trustworthy?", "bad", f"{len(failed)} of {len(checks)} checks failed: {names}; {quarantined}", "trust"
+        )
+    if missing or not checks:
+        return Answer(
+            "Is it trustworthy?",
+            "unsure",
+            f"{len(missing)} of {len(checks)} checks could not be applied; {quarantined}",
+            "trust",
+        )
+    return Answer("Is it trustworthy?", "good", f"all {len(checks)} checks passed; {quarantined}", "trust")
+
+
+def what_moved(before: tuple[Record, Wall] | None, after: tuple[Record, Wall]) -> tuple[Answer, Ledger | None]:
+    """The newest commit against the one measured before it."""
+    question = "What moved?"
+    if before is None:
+        return Answer(question, "unsure", "only one commit is measured, so nothing can have moved", "compare"), None
+    try:
+        book = ledger_of_records(*before, *after)
+    except PairError as error:
+        return Answer(question, "unsure", str(error), "compare"), None
+    sides = {"from": before[0].commit[:12], "to": after[0].commit[:12]}
+    net = book.net.scaled(1e-6)
+    if net.interval is not None and net.interval.low <= 0 <= net.interval.high:
+        verdict: State = "unsure"
+        word = f"no change that the samples resolve: net won {with_range(net, '+,.3g')} ms"
+    else:
+        verdict = "good" if net.value > 0 else "bad"
+        word = f"{'FASTER' if net.value > 0 else 'SLOWER'}: net {with_range(net, '+,.3g')} ms won"
+    moved = [line for line in book.lines if line.kind in (WON, LOST, TAX, NEW, VANISHED)][:3]
+    lines = ", ".join(f"{line.name} {line.change.value / 1e6:+,.3g} ms ({line.kind})" for line in moved)
+    text = f"{word} against {before[0].commit[:8]}" + (f"; {lines}" if lines else "")
+    return Answer(question, verdict, text, "compare", sides), book
+
+
+def what_next(record: Record, wall: Wall) -> tuple[Answer, tuple[Entry, ...]]:
+    peer = best_wall(record.walls, PEER, wall.nt)
+    try:
+        entries = queue(record, wall, (record, peer) if peer is not None and wall.engine != PEER else None)
+    except (PairError, CeilingError) as error:
+        return Answer("What next?", "unsure", str(error), "queue"), ()
+    if not entries:
+        why = wall.why_not_decomposed or "no class has a target to be priced against"
+        return Answer("What next?", "unsure", f"nothing is priced: {why}", "queue"), ()
+    first = entries[0]
+    text = (
+        f"{first.name}: {with_range(first.recoverable, ',.3g')} of its {first.ms:,.3g} ms are recoverable "
+        f"at the rate of {first.target_name}, "
+        f"for {first.tokens_per_second_if_won:,.0f} tok/s"
+    )
+    return Answer("What next?", "good", text, "queue"), entries
+
+
+def why_expired(records: Sequence[Record], known: Known, commit: str) -> tuple[Reason, ...]:
+    """Why a commit's newest record no longer speaks of today's kernel mix; nothing where it does."""
+    reasons: tuple[Reason, ...] = ()
+    for answer in expiries(records, known.newest_first):
+        if answer.commit == commit:
+            reasons = answer.reasons
+    return reasons

@@ -1,0 +1,141 @@
+"""Every screen opens on a whole, an empty and a damaged folder, and says what the records say."""
+
+import json
+import shutil
+
+import pytest
+
+from tests.dashboard.conftest import charts
+
+SCREENS = ("overview", "commit", "compare", "queue", "kernels", "predictions", "trust")
+
+
+def words(test) -> str:
+    kinds = (
+        test.markdown,
+        test.caption,
+        test.info,
+        test.warning,
+        test.error,
+        test.title,
+        test.subheader,
+        test.success,
+        test.code,
+    )
+    return "\n".join(str(item.value) for kind in kinds for item in kind)
+
+
+@pytest.mark.parametrize("screen", SCREENS)
+def test_a_screen_opens_on_a_missing_folder(open_screen, tmp_path, screen):
+    test = open_screen(screen, tmp_path / "nothing")
+    assert "does not exist" in test.info[0].value
+
+
+@pytest.mark.parametrize("screen", SCREENS)
+def test_a_screen_opens_and_draws(open_screen, history, screen):
+    test = open_screen(screen, history)
+    assert charts(test) or test.dataframe
+    assert not test.error
+
+
+@pytest.mark.parametrize("screen", SCREENS)
+def test_a_screen_opens_on_one_record_without_a_decomposition(open_screen, history, tmp_path, screen):
+    folder = tmp_path / "results"
+    path = next((history / "h200" / "records").glob("*.jsonl"))
+    record = json.loads(path.read_text())
+    record["walls"] = [record["walls"][0] | {"decomposition": None, "why_not_decomposed": "no tracer", "traced_ns": []}]
+    (folder / "h200" / "records").mkdir(parents=True)
+    (folder / "h200" / "records" / path.name).write_text(json.dumps(record) + "\n")
+    test = open_screen(screen, folder)
+    assert words(test)
+
+
+@pytest.mark.parametrize("screen", SCREENS)
+def test_hostile_text_is_shown_as_text(open_screen, history, tmp_path, screen):
+    hostile = "<script>alert(1)</script> ![x](http://192.0.2.1/x.png) **b** $y$ :red[z] [l](javascript:alert(1))"
+    folder = tmp_path / "results"
+    shutil.copytree(history, folder)
+    for path in (folder / "h200" / "records").glob("*.jsonl"):
+        record = json.loads(path.read_text())
+        record["notes"] = [hostile]
+        record["model"]["name"] = hostile
+        for wall in record["walls"]:
+            wall["engine_version"] = hostile
+            wall["checks"].append({"name": hostile, "passed": False, "detail": hostile})
+            wall["decomposition"]["classes"][0]["name"] = hostile
+        path.write_text(json.dumps(record) + "\n")
+    commits = [json.loads(line) for line in (folder / "commits.jsonl").read_text().splitlines()]
+    lines = [json.dumps(commit | {"subject": hostile, "body": hostile}) for commit in commits]
+    (folder / "commits.jsonl").write_text("\n".join(lines) + "\n")
+    test = open_screen(screen, folder)
+    shown = "\n".join(
+        str(item.value) for kind in (test.markdown, test.caption, test.info, test.warning, test.subheader) for item in kind
+    )
+    for live in ("![x](", "[l](", "**b**", ":red[z]", "$y$"):
+        assert live not in shown
+    for traces in charts(test).values():
+        text = json.dumps(traces)
+        assert "<script>" not in text
+
+
+def test_the_commit_screen_follows_its_url(open_screen, history):
+    commits = [json.loads(line)["commit"] for line in (history / "commits.jsonl").read_text().splitlines()]
+    test = open_screen("commit", history, commit=commits[3][:12], nt="512")
+    assert commits[3] in words(test)
+    table = next(frame.value for frame in test.dataframe if "class" in frame.value)
+    record = json.loads((history / "h200" / "records" / f"{commits[3]}.jsonl").read_text())
+    wall = next(w for w in record["walls"] if w["engine"] == "minfer" and w["nt"] == 512)
+    taken = wall["decomposition"]
+    assert table["class_ms"].sum() == pytest.approx(taken["wall_ns"] / 1e6)
+    assert table["share_of_wall"].sum() == pytest.approx(100.0)
+    q6 = next(item for item in taken["classes"] if item["name"] == "q6_K GEMM")
+    row = table[table["class"] == "q6_K GEMM"].iloc[0]
+    middle = sorted(q6["samples_ns"])[1]
+    assert row["cost"] == pytest.approx(middle / 1e3 / (q6["macs"] / 1e9))
+
+
+def test_older_and_newer_step_through_the_measured_commits(open_screen, history):
+    commits = [json.loads(line)["commit"] for line in (history / "commits.jsonl").read_text().splitlines()]
+    test = open_screen("commit", history)
+    assert commits[-1] in words(test)
+    test.button(key="commit-older").click().run()
+    assert commits[-2] in words(test)
+    assert test.query_params["commit"] == commits[-2][:12]
+    test.button(key="commit-newer").click().run()
+    assert commits[-1] in words(test)
+
+
+def test_compare_refuses_what_is_no_pair_and_says_why(open_screen, history):
+    test = open_screen("compare", history, **{"from-nt": "512", "to-nt": "3325"})
+    assert "Not a pair" in test.error[0].value
+    assert "nt 512 against 3325" in test.error[0].value
+    assert "alone" in " ".join(charts(test)) or "sides" in charts(test)
+
+
+def test_compare_of_engines_of_one_window_is_a_pair(open_screen, history):
+    commits = [json.loads(line)["commit"] for line in (history / "commits.jsonl").read_text().splitlines()]
+    test = open_screen("compare", history, **{"from": commits[-1][:12], "from-wall": "llama.cpp cuda, ubatch 2048"})
+    assert not test.error
+    assert any("ratio @3325" in frame.value for frame in test.dataframe)
+
+
+def test_compare_of_engines_of_two_windows_is_refused(open_screen, history):
+    test = open_screen("compare", history, **{"from-wall": "llama.cpp cuda, ubatch 2048"})
+    assert "window" in test.error[0].value
+
+
+def test_the_ledger_closes_on_the_screen(open_screen, history):
+    test = open_screen("compare", history)
+    ledger = next(frame.value for frame in test.dataframe if "change (ms)" in frame.value)
+    bars = charts(test)["waterfall"][0]
+    assert ledger["change (ms)"].sum() == pytest.approx(bars["x"][-1] - bars["x"][0])
+
+
+def test_the_queue_opens_its_arithmetic_out(open_screen, history):
+    test = open_screen("queue", history)
+    chain = test.code[0].value
+    assert "recoverable:" in chain
+    assert "GMAC" in chain
+    table = next(frame.value for frame in test.dataframe if "recoverable_ms" in frame.value)
+    assert list(table["recoverable_ms"]) == sorted(table["recoverable_ms"], reverse=True)
+    assert {"peer", "ceiling", "none left"} <= set(table["target"])
