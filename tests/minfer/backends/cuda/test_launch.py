@@ -68,7 +68,7 @@ def attention(device, width, softcap=None, flash=True, m=300):
 
 def test_flash_attention_takes_the_widths_it_has_tiles_for():
     device = Recorder()
-    assert attention(device, 128) == ("attention_fa_128", (3, 8, 1), 128, (128 + 4 * 32) * 256)
+    assert attention(device, 128) == ("attention_fa_128", (3, 8, 1), 128, (128 + 4 * 64) * 256)
     assert attention(device, 128, softcap=30.0)[0:2] == ("attention_fa_128_cap", (5, 8, 1))
     assert attention(device, 80)[0] == attention(device, 128, flash=False)[0] == "attention_plain"
 
