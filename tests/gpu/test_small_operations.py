@@ -26,21 +26,24 @@ def test_rms_norm(gpu, m, dtype, shape):
 
 @pytest.mark.parametrize("m", LENGTHS)
 @pytest.mark.parametrize("interleaved", [False, True])
-@pytest.mark.parametrize(("heads", "width", "pairs"), [(28, 128, 64), (2, 16, 4), (3, 80, 40)])
-def test_rope(gpu, m, interleaved, heads, width, pairs):
+@pytest.mark.parametrize("biased", [False, True])
+@pytest.mark.parametrize(("heads", "width", "pairs"), [(28, 128, 64), (2, 16, 4), (3, 80, 40), (2, 64, 16)])
+def test_rope(gpu, m, interleaved, heads, width, pairs, biased):
     random = np.random.default_rng(m)
     x = random.standard_normal((m, heads, width)).astype(np.float16)
     past = 19
     angles = np.outer(np.arange(past + m), 1e4 ** (-np.arange(pairs) / pairs))
     turns = np.stack((np.cos(angles), np.sin(angles)), -1)
-    expected = x.astype(np.float64)
+    bias = random.standard_normal(heads * width).astype(np.float32)
+    expected = x.astype(np.float64) + (bias.reshape(heads, width) if biased else 0)
     first = slice(0, 2 * pairs, 2) if interleaved else slice(0, pairs)
     second = slice(1, 2 * pairs, 2) if interleaved else slice(pairs, 2 * pairs)
     a, b = expected[..., first].copy(), expected[..., second].copy()
     cosine, sine = turns[past:, None, :, 0], turns[past:, None, :, 1]
     expected[..., first], expected[..., second] = a * cosine - b * sine, a * sine + b * cosine
-    given = gpu.put(x)
-    launch.rope(gpu.device, given, gpu.put(turns.astype(np.float32)), gpu.put(np.array([past], np.int32)), interleaved)
+    given, added = gpu.put(x), gpu.put(bias) if biased else None
+    state = gpu.put(np.array([past], np.int32))
+    launch.rope(gpu.device, given, gpu.put(turns.astype(np.float32)), state, interleaved, added)
     assert distance(gpu.get(given), expected) < 4e-4
 
 

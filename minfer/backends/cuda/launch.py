@@ -108,24 +108,37 @@ def rms_norm(device: Device, x: DeviceArray, weight: DeviceArray, out: DeviceArr
     kernel(device.stream_handle, (x.shape[0], 1, 1), x.pointer, weight.pointer, out.pointer, width, epsilon)
 
 
-def rope(device: Device, x: DeviceArray, turns: DeviceArray, state: DeviceArray, interleaved: bool) -> None:
-    """Turn x f16 [m, heads, width] in place by ``turns`` [positions, pairs, 2]."""
+def rope(
+    device: Device,
+    x: DeviceArray,
+    turns: DeviceArray,
+    state: DeviceArray,
+    interleaved: bool,
+    bias: DeviceArray | None = None,
+) -> None:
+    """Add ``bias`` [heads * width] to x f16 [m, heads, width] and turn it by ``turns`` [positions, pairs, 2], in place."""
     m, heads, width = x.shape
+    pairs = turns.shape[1]
     expect("rope's input", x, "f16", (m, heads, width), 2)
     expect("rope's table", turns, "f32", (None, None, 2))
-    kernel = device.kernel("rope", "rope", "PPPPiiiiii", 256)
+    if bias is not None:
+        expect("a bias", bias, "f32", (heads * width,))
+    together = 4 if interleaved else 8
+    fits = pairs % together == 0 and (width - 2 * pairs) % 8 == 0 and width % 8 == 0
+    units = pairs // together + (width - 2 * pairs) // 8 if fits else width // 2
+    kernel = device.kernel("rope", "rope" if fits else "rope_pairs", "PPPPiiiiii", 256)
     kernel(
         device.stream_handle,
-        _blocks(m * heads * (width // 2), 256),
+        _blocks(m * heads * units, 256),
         x.pointer,
-        0,
+        0 if bias is None else bias.pointer,
         turns.pointer,
         state.pointer,
         m,
         heads,
         width,
         heads * width,
-        turns.shape[1],
+        pairs,
         int(interleaved),
     )
 
