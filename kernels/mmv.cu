@@ -2,7 +2,8 @@
 //
 // weights   u8 [n, k / block * bytes]; k is a multiple of 8 and of the type's block
 // x         f16 [m, k]
-// out       f16 or f32 [m, n], times `scale`; grid.x = ceil(n / 4), grid.y = m
+// bias      f32 [n], or null
+// out       f16 or f32 [m, n]: the product times `scale`, plus the bias; grid.x = ceil(n / 4), grid.y = m
 //
 // Variants tried
 //   four rows a block of 128 threads, weights decoded to f32 in registers, exact activations   current
@@ -11,7 +12,7 @@
 constexpr int ROWS = 4, THREADS = 128;
 
 template <class T>
-DEVICE void mmv(const u8* weights, const f16* x, void* out, int n, int k, float scale, int wide) {
+DEVICE void mmv(const u8* weights, const f16* x, const float* bias, void* out, int n, int k, float scale, int wide) {
     const int first = blockIdx.x * ROWS;
     const long long row_bytes = (long long)(k / T::block) * T::bytes;
     const f16* row = x + (long long)blockIdx.y * k;
@@ -44,15 +45,17 @@ DEVICE void mmv(const u8* weights, const f16* x, void* out, int n, int k, float 
 #pragma unroll
         for (int w = 0; w < THREADS / 32; w++) total += partial[threadIdx.x][w];
         const long long at = (long long)blockIdx.y * n + first + threadIdx.x;
+        total = total * scale + (bias ? bias[first + threadIdx.x] : 0.0f);
         if (wide)
-            ((float*)out)[at] = total * scale;
+            ((float*)out)[at] = total;
         else
-            ((f16*)out)[at] = f32_to_f16(clamp_f16(total * scale));
+            ((f16*)out)[at] = f32_to_f16(clamp_f16(total));
     }
 }
 
-#define VARIANT(name, type)                                                                                           \
-    KERNEL(THREADS) minfer_mmv_##name(const u8* weights, const f16* x, void* out, int n, int k, float scale, int wide) { \
-        mmv<type>(weights, x, out, n, k, scale, wide);                                                                \
+#define VARIANT(name, type)                                                                                               \
+    KERNEL(THREADS) minfer_mmv_##name(const u8* weights, const f16* x, const float* bias, void* out, int n, int k, float scale, \
+                                      int wide) {                                                                           \
+        mmv<type>(weights, x, bias, out, n, k, scale, wide);                                                                \
     }
 EACH_WEIGHT_TYPE(VARIANT)

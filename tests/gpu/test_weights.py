@@ -39,10 +39,11 @@ def test_matrix_vector_products(gpu, kind, n, k):
     x = random.standard_normal((3, k)).astype(np.float16)
     weights, given = gpu.put(raw), gpu.put(x)
     given.scale = 2.0
-    expected = 2.0 * (x.astype(np.float64) @ dense.astype(np.float64).T)
+    bias = random.standard_normal(n).astype(np.float32)
+    expected = 2.0 * (x.astype(np.float64) @ dense.astype(np.float64).T) + bias
     for dtype, bound in (("f32", 1e-5), ("f16", 1e-3)):
         out = gpu.poisoned((3, n), dtype)
-        launch.mmv(gpu.device, kind, weights.pointer, given, out)
+        launch.mmv(gpu.device, kind, weights.pointer, given, out, gpu.put(bias))
         assert distance(gpu.get(out), expected) < bound
 
 

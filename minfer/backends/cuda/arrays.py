@@ -19,6 +19,8 @@ class DeviceArray:
     dtype: str
     scale: float = 1.0
     """The true values are these times ``scale``, a power of two; a matrix product takes it back."""
+    bias: DeviceArray | None = None
+    """Still to be added to each token's values, by whichever kernel reads them next."""
 
     @property
     def size(self) -> int:
@@ -34,7 +36,7 @@ class DeviceArray:
         fixed = tuple(self.size // known if length < 0 else length for length in shape)
         if prod(fixed) != self.size:
             raise ValueError(f"array {self.shape} has {self.size} elements and cannot become {shape}")
-        return DeviceArray(self.pointer, fixed, self.dtype, self.scale)
+        return DeviceArray(self.pointer, fixed, self.dtype, self.scale, self.bias)
 
     def rows(self, first: int) -> DeviceArray:
         """The rows from ``first`` on."""

@@ -107,20 +107,23 @@ class CudaBackend:
     def linear(self, weight: Matrix, x: DeviceArray, bias: DeviceArray | None = None) -> DeviceArray:
         data: DeviceMatrix = weight.data
         out = self._arena.take((x.shape[0], weight.n), "f32" if data.wide else "f16")
-        self._product(data.kind, data.pointer, weight.n, x, out)
-        if bias is not None:
-            launch.add_bias(self.device, out, bias)
+        if x.shape[0] <= launch.FEW_ROWS:
+            launch.mmv(self.device, data.kind, data.pointer, x, out, bias)
+            return out
+        self._f16(data.kind, data.pointer, weight.n, x, out)
+        out.bias = bias
         return out
 
-    def _product(self, kind: str, weights: int, n: int, x: DeviceArray, out: DeviceArray) -> None:
-        if x.shape[0] <= launch.FEW_ROWS:
-            launch.mmv(self.device, kind, weights, x, out)
-        else:
-            self._f16(kind, weights, n, x, out)
+    def _settled(self, x: DeviceArray) -> DeviceArray:
+        """x with nothing left to be added."""
+        if x.bias is not None:
+            launch.add_bias(self.device, x.reshape(x.shape[0], -1), x.bias)
+            x.bias = None
+        return x
 
     def rms_norm(self, x: DeviceArray, weight: DeviceArray, epsilon: float) -> DeviceArray:
         out = self._arena.take(x.shape, "f16")
-        launch.rms_norm(self.device, x, weight, out, epsilon)
+        launch.rms_norm(self.device, self._settled(x), weight, out, epsilon)
         return out
 
     def rope(self, x: DeviceArray, rotary: Rotary, position: int) -> DeviceArray:
@@ -130,7 +133,8 @@ class CudaBackend:
             table = np.stack((np.cos(angles), np.sin(angles)), axis=-1) * rotary.magnitude
             turns = self._turns[rotary] = self._filled(table.astype(np.float32), "f32")
         self._at(position)
-        launch.rope(self.device, x, turns, self._state, rotary.interleaved)
+        launch.rope(self.device, x, turns, self._state, rotary.interleaved, x.bias)
+        x.bias = None
         return x
 
     def _at(self, position: int) -> None:
@@ -155,7 +159,7 @@ class CudaBackend:
     def kv_write(self, cache: KvCache, layer: int, k: DeviceArray, v: DeviceArray, position: int) -> None:
         assert isinstance(cache, CudaKvCache)
         self._at(position)
-        launch.kv_write(self.device, k, v, *cache.layer(layer), self._state)
+        launch.kv_write(self.device, self._settled(k), v, *cache.layer(layer), self._state)
 
     def attention(
         self,
@@ -170,7 +174,7 @@ class CudaBackend:
         assert isinstance(cache, CudaKvCache)
         self._at(position)
         keys, values = cache.layer(layer)
-        m, heads, width = q.shape
+        m, heads, width = self._settled(q).shape
         out = self._arena.take((m, heads * values.shape[2]), "f16")
         if m <= launch.FEW_ROWS and max(width, values.shape[2]) <= 256:
             partial = self._arena.take((m, heads, launch.splits_for(position + m), values.shape[2] + 2), "f32")
@@ -181,12 +185,13 @@ class CudaBackend:
         return out
 
     def add(self, x: DeviceArray, y: DeviceArray) -> DeviceArray:
-        launch.add_residual(self.device, x, y)
+        launch.add_residual(self.device, x, self._settled(y))
         self._arena.release(self._mark)
         return x
 
     def gated(self, gate: DeviceArray, up: DeviceArray, activation: str) -> DeviceArray:
         width = gate.shape[-1]
+        gate, up = self._settled(gate), self._settled(up)
         launch.gated(self.device, gate.reshape(-1, width), up.reshape(-1, width), activation, _DOWN_SCALE, self._overflow)
         return DeviceArray(gate.pointer, gate.shape, "f16", 1.0 / _DOWN_SCALE)
 
@@ -218,7 +223,7 @@ class CudaBackend:
             launch.move_rows(self.device, "gather", rows_in, source, gathered)
             gathered.scale = x.scale
             product = self._arena.take((len(slots), n), "f16")
-            self._product(data.kind, data.pointer + int(expert) * (data.nbytes // experts), n, gathered, product)
+            self._f16(data.kind, data.pointer + int(expert) * (data.nbytes // experts), n, gathered, product)
             launch.move_rows(self.device, "scatter", product, to, out)
             self._arena.release(before)
         return out.reshape(m, used, n)
@@ -238,9 +243,10 @@ class CudaBackend:
         return x
 
     def last_rows(self, x: DeviceArray, count: int) -> DeviceArray:
-        return x.rows(x.shape[0] - count)
+        return self._settled(x).rows(x.shape[0] - count)
 
     def to_numpy(self, x: DeviceArray) -> NDArray[np.float32]:
+        x = self._settled(x)
         host = np.empty(x.shape, np.float32 if x.dtype == "f32" else np.float16)
         overflow = np.zeros(1, np.int32)
         self.device.download(host, x.pointer)

@@ -76,17 +76,23 @@ def dequantise(device: Device, kind: str, weights: int, out: DeviceArray) -> Non
     device.kernel("dequantise", f"dequantise_{kind}", "PPq", 256)(device.stream_handle, grid, weights, out.pointer, out.size)
 
 
-def mmv(device: Device, kind: str, weights: int, x: DeviceArray, out: DeviceArray) -> None:
-    """x [m, k] times the transpose of a matrix [n, k] stored as ``kind``, into ``out`` [m, n]."""
-    expect("the matrix-vector product's input", x, "f16", (out.shape[0], None), 8)
-    kernel = device.kernel("mmv", f"mmv_{kind}", "PPPiifi", 128)
+def mmv(
+    device: Device, kind: str, weights: int, x: DeviceArray, out: DeviceArray, bias: DeviceArray | None = None
+) -> None:
+    """x [m, k] times the transpose of a matrix [n, k] stored as ``kind``, plus ``bias`` [n], into ``out`` [m, n]."""
+    m, n = out.shape
+    expect("the matrix-vector product's input", x, "f16", (m, None), 8)
+    if bias is not None:
+        expect("a bias", bias, "f32", (n,))
+    kernel = device.kernel("mmv", f"mmv_{kind}", "PPPPiifi", 128)
     kernel(
         device.stream_handle,
-        (-(-out.shape[1] // 4), out.shape[0], 1),
+        (-(-n // 4), m, 1),
         weights,
         x.pointer,
+        0 if bias is None else bias.pointer,
         out.pointer,
-        out.shape[1],
+        n,
         x.shape[1],
         x.scale,
         int(out.dtype == "f32"),
@@ -146,7 +152,7 @@ def rope(
 def kv_write(
     device: Device, k: DeviceArray, v: DeviceArray, keys: DeviceArray, values: DeviceArray, state: DeviceArray
 ) -> None:
-    """k and v [m, kv_heads, width] into one layer's keys and values [positions, kv_heads, width]."""
+    """k and v [m, kv_heads, width] into a layer's keys and values [positions, kv_heads, width]; v with its bias."""
     m, k_width, v_width = k.shape[0], k.shape[1] * k.shape[2], v.shape[1] * v.shape[2]
     expect("new keys", k, "f16", (m, None, None), 8)
     expect("new values", v, "f16", (m, None, None), 8)
@@ -156,7 +162,7 @@ def kv_write(
         _blocks(m * (k_width + v_width) // 8, 256),
         k.pointer,
         v.pointer,
-        0,
+        0 if v.bias is None else v.bias.pointer,
         keys.pointer,
         values.pointer,
         state.pointer,
