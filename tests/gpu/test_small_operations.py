@@ -109,3 +109,15 @@ def test_rows_of_experts(gpu):
     y, out = x[:10].reshape(5, 2, 64), gpu.poisoned((5, 64), "f16")
     launch.combine(gpu.device, gpu.put(y), gpu.put(weights), out)
     assert distance(gpu.get(out), np.einsum("mun,mu->mn", y.astype(np.float64), weights)) < 5e-4
+
+
+@pytest.mark.parametrize("m", LENGTHS)
+def test_norm_of_a_residual_sum(gpu, m):
+    random = np.random.default_rng(m)
+    x, y = random.standard_normal((m, 3584)).astype(np.float32), random.standard_normal((m, 3584)).astype(np.float16)
+    weight = random.standard_normal(3584).astype(np.float32)
+    residual, out = gpu.put(x), gpu.poisoned(x.shape, "f16")
+    launch.rms_norm_residual(gpu.device, residual, gpu.put(y), gpu.put(weight), out, 1e-5)
+    total = x.astype(np.float64) + y
+    np.testing.assert_allclose(gpu.get(residual), total, rtol=1e-6, atol=1e-6)
+    assert distance(gpu.get(out), total / np.sqrt((total**2).mean(-1, keepdims=True) + 1e-5) * weight) < 4e-4

@@ -21,6 +21,8 @@ class DeviceArray:
     """The true values are these times ``scale``, a power of two; a matrix product takes it back."""
     bias: DeviceArray | None = None
     """Still to be added to each token's values, by whichever kernel reads them next."""
+    addend: DeviceArray | None = None
+    """The same for a whole array: what a residual sum has not added yet."""
 
     @property
     def size(self) -> int:
@@ -36,7 +38,7 @@ class DeviceArray:
         fixed = tuple(self.size // known if length < 0 else length for length in shape)
         if prod(fixed) != self.size:
             raise ValueError(f"array {self.shape} has {self.size} elements and cannot become {shape}")
-        return DeviceArray(self.pointer, fixed, self.dtype, self.scale, self.bias)
+        return DeviceArray(self.pointer, fixed, self.dtype, self.scale, self.bias, self.addend)
 
     def rows(self, first: int) -> DeviceArray:
         """The rows from ``first`` on."""
@@ -47,6 +49,11 @@ class DeviceArray:
             self.dtype,
             self.scale,
         )
+
+
+def overlap(a: DeviceArray, b: DeviceArray) -> bool:
+    """Whether two arrays share memory."""
+    return a.pointer < b.pointer + b.nbytes and b.pointer < a.pointer + a.nbytes
 
 
 class Arena:

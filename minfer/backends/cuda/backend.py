@@ -15,7 +15,7 @@ from ...gguf import Tensor
 from ...rotary import Rotary
 from .. import Backend, Gates, KvCache, Matrix
 from . import launch
-from .arrays import Arena, DeviceArray
+from .arrays import Arena, DeviceArray, overlap
 from .device import Device
 from .graphs import Graphs
 from .linear import DeviceMatrix, F16Products, upload_matrix
@@ -119,11 +119,27 @@ class CudaBackend:
         if x.bias is not None:
             launch.add_bias(self.device, x.reshape(x.shape[0], -1), x.bias)
             x.bias = None
+        if x.addend is not None:
+            launch.add_residual(self.device, x, x.addend)
+            x.addend = None
+            self._arena.release(self._mark)
         return x
 
     def rms_norm(self, x: DeviceArray, weight: DeviceArray, epsilon: float) -> DeviceArray:
+        if x.addend is not None:
+            return self._norm_of_sum(x, x.addend, weight, epsilon)
         out = self._arena.take(x.shape, "f16")
         launch.rms_norm(self.device, self._settled(x), weight, out, epsilon)
+        return out
+
+    def _norm_of_sum(self, x: DeviceArray, y: DeviceArray, weight: DeviceArray, epsilon: float) -> DeviceArray:
+        """x += y, and the norm of the sum, in one pass. All but y is free again: the result must only not lie on it."""
+        self._arena.release(self._mark)
+        out = self._arena.take(x.shape, "f16")
+        while overlap(out, y):
+            out = self._arena.take(x.shape, "f16")
+        launch.rms_norm_residual(self.device, x, y, weight, out, epsilon)
+        x.addend = None
         return out
 
     def rope(self, x: DeviceArray, rotary: Rotary, position: int) -> DeviceArray:
@@ -185,8 +201,9 @@ class CudaBackend:
         return out
 
     def add(self, x: DeviceArray, y: DeviceArray) -> DeviceArray:
-        launch.add_residual(self.device, x, self._settled(y))
-        self._arena.release(self._mark)
+        """Left to the next reader of x, which is a norm of the sum as a rule."""
+        x = self._settled(x)
+        x.addend = self._settled(y)
         return x
 
     def gated(self, gate: DeviceArray, up: DeviceArray, activation: str) -> DeviceArray:

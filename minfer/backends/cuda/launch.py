@@ -114,6 +114,20 @@ def rms_norm(device: Device, x: DeviceArray, weight: DeviceArray, out: DeviceArr
     kernel(device.stream_handle, (x.shape[0], 1, 1), x.pointer, weight.pointer, out.pointer, width, epsilon)
 
 
+def rms_norm_residual(
+    device: Device, x: DeviceArray, y: DeviceArray, weight: DeviceArray, out: DeviceArray, epsilon: float
+) -> None:
+    """x f32 [m, width] += y f16, then its norm into f16 ``out``."""
+    width = x.shape[-1]
+    expect("a residual", x, "f32", y.shape, 4)
+    expect("what is added to a residual", y, "f16", x.shape, 4)
+    expect("a norm's weight", weight, "f32", (width,), 4)
+    expect("a norm's result", out, "f16", x.shape)
+    kernel = device.kernel("rms_norm", "rms_norm_residual", "PPPPif", 256)
+    pointers = x.pointer, y.pointer, weight.pointer, out.pointer
+    kernel(device.stream_handle, (x.shape[0], 1, 1), *pointers, width, epsilon)
+
+
 def rope(
     device: Device,
     x: DeviceArray,
