@@ -15,7 +15,7 @@ from .breakdown import class_sums
 from .checks import MAX_UNCLASSIFIED_SHARE, decomposition_checks
 from .classes import UNCLASSIFIED, Rule
 from .decompose import NoActivityError, decompose, default_window, devices
-from .events import BenchResult, KernelSum, Trace, TraceError
+from .events import BenchResult, KernelProfile, KernelSum, Trace, TraceError
 from .foreign_queue import foreign_queue
 from .macs import GMAC, us_per_gmac
 from .record import Check, ClassTime, Decomposition
@@ -68,6 +68,8 @@ class Answer:
     window: Window
     devices: tuple[DeviceAnswer, ...]
     bench_results: tuple[BenchResult, ...] = ()
+    profiles: tuple[KernelProfile, ...] = ()
+    """Kernels that were profiled one by one, with their traffic."""
     notes: tuple[str, ...] = ()
 
     @property
@@ -100,7 +102,7 @@ def attribute(
     trace = work.trace
     notes = [*trace.notes, *work.notes]
     if trace.bench_results:
-        return Answer(path, trace.source_format, window, (), trace.bench_results, tuple(notes))
+        return Answer(path, trace.source_format, window, (), trace.bench_results, (), tuple(notes))
     if trace.launches is None:
         answers = _sums(trace, rules)
         if window.edges is not None:
@@ -116,7 +118,7 @@ def attribute(
         why = notes[-1] if notes else "record kernels"
         raise NoActivityError(f"{path}: {trace.source_format}: no GPU activity recorded, which is not an idle GPU; {why}")
     priced = tuple(_priced(item, work, notes, trace.source_format, tokens) for item in answers)
-    return Answer(path, trace.source_format, window, priced, (), tuple(dict.fromkeys(notes)))
+    return Answer(path, trace.source_format, window, priced, (), trace.profiles, tuple(dict.fromkeys(notes)))
 
 
 def _priced(item: DeviceAnswer, work: Work, notes: list[str], source: str, tokens: int | None) -> DeviceAnswer:
@@ -228,6 +230,8 @@ def to_json(answer: Answer) -> dict[str, Any]:
     }
     if answer.bench_results:
         out["bench_results"] = [{**asdict(row), "samples_ns": list(row.samples_ns)} for row in answer.bench_results]
+    if answer.profiles:
+        out["profiles"] = [{**asdict(row), "bytes_per_second": row.bytes_per_second} for row in answer.profiles]
     return out
 
 

@@ -55,19 +55,28 @@ class Window:
         return f"{self.kind} {self.name!r}{of}{length}"
 
 
-def choose(trace: Trace, *, range_name: str | None = None, iteration: int | None = None, span: str | None = None) -> Window:
-    """The window that was asked for. Raises TraceError where the trace does not hold it, saying what it does hold."""
+def choose(
+    trace: Trace,
+    *,
+    range_name: str | None = None,
+    iteration: int | None = None,
+    span: str | None = None,
+    where: str | None = None,
+) -> Window:
+    """The window that was asked for. Raises TraceError where the trace does not hold it, saying what it does hold.
+
+    ``where`` names the trace in errors.
+    """
+    where = where or trace.source_format
     if span is not None:
         if range_name is not None or iteration is not None:
             raise TraceError("--span and --range or --iteration exclude each other; give one")
-        start, end = _span(trace, span)
+        start, end = _span(trace, span, where)
         return Window("span", start, end)
     if range_name is None and iteration is None:
         return Window(WHOLE)
     if trace.ranges is None or not len(trace.ranges):
-        raise TraceError(
-            f"{trace.source_format}: the trace holds no ranges; leave out --range and --iteration, or use --span"
-        )
+        raise TraceError(f"{where}: the trace holds no ranges; leave out --range and --iteration, or use --span")
     ids = np.unique(trace.ranges.name)
     names = {int(index): trace.names[int(index)] for index in ids}
     if range_name is None:
@@ -80,29 +89,25 @@ def choose(trace: Trace, *, range_name: str | None = None, iteration: int | None
                 if seen
                 else f"no range numbers itself; it holds {_list(names.values())}"
             )
-            raise TraceError(f"{trace.source_format}: no iteration {iteration}; {have}")
-        return _occurrence(trace, wanted, names[wanted[0]], None, "iteration")
+            raise TraceError(f"{where}: no iteration {iteration}; {have}")
+        return _occurrence(trace, wanted, names[wanted[0]], None, "iteration", where)
     wanted = [index for index, text in names.items() if text == range_name]
     if not wanted:
         close = difflib.get_close_matches(range_name, names.values(), SHOWN, 0.5) or list(names.values())
-        raise TraceError(f"{trace.source_format}: no range named {range_name!r}; it holds {_list(close)}")
-    return _occurrence(trace, wanted, range_name, iteration, "range")
+        raise TraceError(f"{where}: no range named {range_name!r}; it holds {_list(close)}")
+    return _occurrence(trace, wanted, range_name, iteration, "range", where)
 
 
-def _occurrence(trace: Trace, wanted: list[int], name: str, number: int | None, kind: str) -> Window:
+def _occurrence(trace: Trace, wanted: list[int], name: str, number: int | None, kind: str, where: str) -> Window:
     assert trace.ranges is not None
     rows = np.flatnonzero(np.isin(trace.ranges.name, wanted))
     rows = rows[np.argsort(trace.ranges.start[rows], kind="stable")]
     if number is not None and not 0 <= number < len(rows):
-        raise TraceError(
-            f"{trace.source_format}: range {name!r} occurs {len(rows)} times; expected --iteration 0..{len(rows) - 1}"
-        )
+        raise TraceError(f"{where}: range {name!r} occurs {len(rows)} times; expected --iteration 0..{len(rows) - 1}")
     chosen = 0 if number is None else number
     start, end = int(trace.ranges.start[rows[chosen]]), int(trace.ranges.end[rows[chosen]])
     if end <= start:
-        raise TraceError(
-            f"{trace.source_format}: range {name!r} is empty at {start} ns; name another occurrence with --iteration"
-        )
+        raise TraceError(f"{where}: range {name!r} is empty at {start} ns; name another occurrence with --iteration")
     checks = []
     if number is None and len(rows) > 1:
         detail = f"{name!r} occurs {len(rows)} times; the first was taken, choose with --iteration 0..{len(rows) - 1}"
@@ -127,7 +132,7 @@ def _holds_its_launches(trace: Trace, start: int, end: int, thread: int) -> Chec
     return Check(name, late == 0, float(late), 0.0, "kernels", detail)
 
 
-def _span(trace: Trace, text: str) -> tuple[int, int]:
+def _span(trace: Trace, text: str, where: str) -> tuple[int, int]:
     parts = text.split(":")
     if len(parts) != 2:
         raise TraceError(
@@ -138,7 +143,7 @@ def _span(trace: Trace, text: str) -> tuple[int, int]:
     if end <= start:
         raise TraceError(f"--span {text!r} ends at or before its start; expected A before B")
     if end <= origin or start >= last:
-        raise TraceError(f"--span {text!r} lies outside the trace, whose activity is {origin}:{last} ns")
+        raise TraceError(f"{where}: --span {text!r} lies outside the trace, whose activity is {origin}:{last} ns")
     return start, end
 
 

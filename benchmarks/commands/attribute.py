@@ -78,7 +78,7 @@ def _shapes(args: argparse.Namespace) -> ModelShapes | None:
 
 def _answer(args: argparse.Namespace, path: str, shapes: ModelShapes | None) -> Answer:
     trace = open_trace(path)
-    window = choose(trace, range_name=args.range, iteration=args.iteration, span=args.span)
+    window = choose(trace, range_name=args.range, iteration=args.iteration, span=args.span, where=path)
     work = None
     if shapes is not None:
         work = label(

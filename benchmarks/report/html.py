@@ -53,7 +53,9 @@ def _answer(answer: Answer) -> list[str]:
     for device in answer.devices:
         parts += _device(device)
     if answer.bench_results:
-        parts.append(_bench(answer))
+        parts.append(_grid(portrait.BENCH_HEADERS, portrait.bench_rows(answer.bench_results)))
+    if answer.profiles:
+        parts.append(_grid(portrait.PROFILE_HEADERS, portrait.profile_rows(answer.profiles)))
     if answer.all_checks:
         parts.append("<h2>Checks</h2>" + _checks(answer.all_checks))
     if answer.notes:
@@ -92,7 +94,7 @@ def _device(device: DeviceAnswer) -> list[str]:
     heads = ["class", "", "ms", f"% of {of}", "% of busy", "launches"] + (["GMAC", "us/GMAC"] if work else [])
     by_name = {item.name: item for item in device.classes}
     largest = max((row.share or 0 for row in rows), default=1.0) or 1.0
-    body = []
+    body, places = [], portrait.decimals(device)
     for row in rows:
         tone = colours[row.label] if row.kind == "class" else f"var(--{row.kind})"
         width = 100 * (row.share or 0) / largest
@@ -100,7 +102,7 @@ def _device(device: DeviceAnswer) -> list[str]:
         cells = [
             first,
             f'<span class="bar" style="width: {width:.2f}%; background: {tone}"></span>',
-            f"{row.ns / 1e6:,.3f}",
+            f"{row.ns / 1e6:,.{places}f}",
         ]
         cells += [portrait.percent(row.share), portrait.percent(row.share_of_busy)]
         cells.append("" if row.launches is None else f"{row.launches:,}")
@@ -136,18 +138,8 @@ def _cost(ns: int, macs: int | None) -> str:
     return "" if cost is None or macs is None else f"{macs / GMAC:,.1f} GMAC, {cost:,.3f} us/GMAC"
 
 
-def _bench(answer: Answer) -> str:
-    rows = [
-        [
-            str(row.nt),
-            str(row.generated),
-            "" if row.ubatch is None else str(row.ubatch),
-            f"{row.tokens_per_second:,.1f}",
-            "" if row.mean_ns is None else f"{row.mean_ns / 1e6:,.3f}",
-        ]
-        for row in answer.bench_results
-    ]
-    return _table(["nt", "generated", "ubatch", "tok/s", "mean ms"], rows)
+def _grid(headers: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    return _table(list(headers), [[_text(cell) for cell in row] for row in rows])
 
 
 def _table(heads: list[str], rows: list[list[str]]) -> str:

@@ -24,14 +24,9 @@ def _answer(answer: Answer) -> str:
         queue = portrait.queue_lines(device)
         lines += ["What could be won:", "", *(f"- {_escape(line)}" for line in queue), ""] if queue else []
     if answer.bench_results:
-        lines += ["| nt | generated | ubatch | tok/s | mean ms |", "| ---: | ---: | ---: | ---: | ---: |"]
-        for row in answer.bench_results:
-            mean = "" if row.mean_ns is None else f"{row.mean_ns / 1e6:,.3f}"
-            lines.append(
-                f"| {row.nt} | {row.generated} | {'' if row.ubatch is None else row.ubatch} "
-                f"| {row.tokens_per_second:,.1f} | {mean} |"
-            )
-        lines.append("")
+        lines += [*_grid(portrait.BENCH_HEADERS, portrait.bench_rows(answer.bench_results)), ""]
+    if answer.profiles:
+        lines += [*_grid(portrait.PROFILE_HEADERS, portrait.profile_rows(answer.profiles)), ""]
     if answer.all_checks:
         lines += ["| check | device | | |", "| --- | --- | --- | --- |"]
         for device_name, check in answer.all_checks:
@@ -41,6 +36,11 @@ def _answer(answer: Answer) -> str:
         lines.append("")
     lines += [f"- {_escape(note)}" for note in answer.notes]
     return "\n".join(lines).rstrip()
+
+
+def _grid(headers: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
+    lines = ["| " + " | ".join(headers) + " |", "| --- |" + " ---: |" * (len(headers) - 1)]
+    return lines + ["| " + " | ".join(_escape(cell) for cell in row) + " |" for row in rows]
 
 
 def _table(device: DeviceAnswer) -> list[str]:

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import statistics
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ..attribution.attribute import DeviceAnswer
+from ..attribution.events import BenchResult, KernelProfile
 from ..attribution.macs import GMAC, us_per_gmac
 from ..attribution.record import Check
+from ..attribution.symbols import readable
 
 CAUSES = {
     "host-late": "gap: host late",
@@ -128,3 +132,45 @@ def percent(share: float | None) -> str:
 
 def number(value: float | None, decimals: int) -> str:
     return "" if value is None else f"{value:,.{decimals}f}"
+
+
+def decimals(device: DeviceAnswer) -> int:
+    """Of milliseconds: short walls need more."""
+    return 3 if max((row.ns for row in rows(device)), default=0) >= 1_000_000 else 6
+
+
+BENCH_HEADERS = ("model", "nt", "generated", "ubatch", "tok/s (mean)", "median ms", "lowest to highest ms", "samples")
+
+
+def bench_rows(results: Sequence[BenchResult]) -> list[tuple[str, ...]]:
+    """llama-bench's speed as it reports it, beside the median, which a warm-up among few samples does not move."""
+    found: list[tuple[str, ...]] = []
+    for row in results:
+        samples = row.samples_ns
+        median = "" if not samples else f"{statistics.median(samples) / 1e6:,.3f}"
+        spread = "" if not samples else f"{min(samples) / 1e6:,.3f} to {max(samples) / 1e6:,.3f}"
+        cells = (row.model or "", str(row.nt), str(row.generated), "" if row.ubatch is None else str(row.ubatch))
+        found.append((*cells, f"{row.tokens_per_second:,.1f}", median, spread, str(len(samples) or "")))
+    return found
+
+
+PROFILE_HEADERS = ("kernel", "id", "us", "MB read", "MB written", "GB/s", "% of peak: memory", "% of peak: compute")
+_MEMORY_PEAK = ("dram__throughput.avg.pct_of_peak_sustained_elapsed", "DRAM Throughput", "Memory Throughput")
+_COMPUTE_PEAK = ("sm__throughput.avg.pct_of_peak_sustained_elapsed", "Compute (SM) Throughput")
+
+
+def profile_rows(profiles: Sequence[KernelProfile]) -> list[tuple[str, ...]]:
+    """Duration, traffic and throughput of each profiled kernel; empty where it was not profiled."""
+
+    def scaled(value: float | None, factor: float) -> str:
+        return "" if value is None else f"{value / factor:,.3f}"
+
+    found: list[tuple[str, ...]] = []
+    for row in profiles:
+        peaks = (
+            next((f"{row.percent_of_peak[name]:.2f}" for name in names if name in row.percent_of_peak), "")
+            for names in (_MEMORY_PEAK, _COMPUTE_PEAK)
+        )
+        cells = (scaled(row.duration_ns, 1e3), scaled(row.bytes_read, 1e6), scaled(row.bytes_written, 1e6))
+        found.append((readable(row.name), str(row.kernel_id), *cells, scaled(row.bytes_per_second, 1e9), *peaks))
+    return found

@@ -40,7 +40,9 @@ def _answer(answer: Answer, width: int, unicode_bars: bool) -> str:
         queue = portrait.queue_lines(device)
         lines += ["  what could be won:", *(_cut(f"    {line}", width) for line in queue)] if queue else []
     if answer.bench_results:
-        lines += ["", *_bench(answer)]
+        lines += ["", *_columns(portrait.BENCH_HEADERS, portrait.bench_rows(answer.bench_results))]
+    if answer.profiles:
+        lines += ["", *_columns(portrait.PROFILE_HEADERS, portrait.profile_rows(answer.profiles))]
     if answer.all_checks:
         lines += ["", "checks", *(_cut(line, width) for line in _checks(answer))]
     if answer.notes:
@@ -53,9 +55,9 @@ def _table(device: DeviceAnswer, unicode_bars: bool) -> list[str]:
     of = "wall" if device.decomposition is not None else "summed"
     header = f"  {'class':<{NAME}} {'':<{BAR}} {'ms':>11} {'% ' + of:>9} {'% busy':>8} {'launches':>9}"
     header += f" {'GMAC':>10} {'us/GMAC':>9}" if work else ""
-    lines = [header]
+    lines, places = [header], portrait.decimals(device)
     for row in portrait.rows(device):
-        line = f"  {_cut(row.label, NAME):<{NAME}} {bar(row.share or 0.0, unicode_bars)} {row.ns / 1e6:>11,.3f}"
+        line = f"  {_cut(row.label, NAME):<{NAME}} {bar(row.share or 0.0, unicode_bars)} {row.ns / 1e6:>11,.{places}f}"
         line += f" {100 * (row.share or 0):>9.1f} {portrait.number(_hundred(row.share_of_busy), 1):>8}"
         line += f" {'' if row.launches is None else format(row.launches, ','):>9}"
         if work:
@@ -115,14 +117,14 @@ def _checks(answer: Answer) -> list[str]:
     return lines
 
 
-def _bench(answer: Answer) -> list[str]:
-    lines = [f"  {'nt':>6} {'generated':>10} {'ubatch':>7} {'tok/s':>12} {'mean ms':>10} {'samples':>8}  model"]
-    for row in answer.bench_results:
-        mean = "" if row.mean_ns is None else f"{row.mean_ns / 1e6:,.3f}"
-        lines.append(
-            f"  {row.nt:>6} {row.generated:>10} {row.ubatch if row.ubatch is not None else '':>7} "
-            f"{row.tokens_per_second:>12,.1f} {mean:>10} {len(row.samples_ns) or '':>8}  {row.model or ''}"
-        )
+def _columns(headers: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
+    """Text left in the first column, numbers right in the others."""
+    table = [[_cut(row[0], NAME), *row[1:]] for row in (headers, *rows)]
+    widths = [max(len(row[i]) for row in table) for i in range(len(headers))]
+    lines = []
+    for row in table:
+        cells = [row[0].ljust(widths[0]), *(cell.rjust(width) for cell, width in zip(row[1:], widths[1:], strict=True))]
+        lines.append(("  " + "  ".join(cells)).rstrip())
     return lines
 
 

@@ -25,7 +25,7 @@ def test_the_terminal_table(tmp_path, capsys):
     assert main(["attribute", str(nsys_sqlite(tmp_path / "t")), "--device", "0"]) == 0
     out = capsys.readouterr().out
     assert "the whole trace" in out
-    assert re.search(r"q4_K GEMM +\S+ +0\.001 +60\.0 +80\.0 +1$", out, re.M)
+    assert re.search(r"q4_K GEMM +\S+ +0\.000600 +60\.0 +80\.0 +1$", out, re.M)
     assert "gap: host late" in out
     assert "ok       closure" in out
 
@@ -70,6 +70,24 @@ def test_what_has_no_timeline_is_shown_too(tmp_path, capsys, shape, content):
     (tmp_path / "r").write_text(content)
     assert main(["attribute", str(tmp_path / "r"), *shape]) == 0
     assert "10,039.2" in (out := capsys.readouterr().out) or "10039.2" in out or "bf16 GEMM" in out
+
+
+@pytest.mark.parametrize("shape", [[], ["--markdown"], ["--html"], ["--json"]])
+def test_profiled_kernels_show_their_traffic(tmp_path, capsys, shape):
+    metrics = [
+        (3, "dram__bytes_read.sum", "Mbyte", "2.5"),
+        (3, "dram__bytes_write.sum", "Mbyte", "0.5"),
+        (3, "gpu__time_duration.sum", "us", "6"),
+    ]
+    (tmp_path / "r").write_text(text.ncu_text(metrics))
+    assert main(["attribute", str(tmp_path / "r"), *shape]) == 0
+    assert "500000000000.0" in (out := capsys.readouterr().out) or "500.000" in out
+
+
+def test_a_window_that_is_not_there_names_the_file(tmp_path, capsys):
+    path = str(nsys_sqlite(tmp_path / "t"))
+    assert main(["attribute", path, "--range", "nowhere"]) == 2
+    assert capsys.readouterr().err == f"benchmarks attribute: {path}: no range named 'nowhere'; it holds step\n"
 
 
 BAD = {
