@@ -9,6 +9,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from .errors import MinferError
 from .rotary import RopeScaling
 
@@ -64,10 +66,13 @@ class _Metadata:
         value = self.value(key)
         if value is None:
             if default is None:
-                raise self._error(key, "nothing", "a whole number")
+                raise self.error(key, "nothing", "a whole number")
             return default
+        return self.checked(key, value, least, most)
+
+    def checked(self, key: str, value: Any, least: int, most: int) -> int:
         if not isinstance(value, int) or isinstance(value, bool) or not least <= value <= most:
-            raise self._error(key, _brief(value), f"a whole number from {least} to {most}")
+            raise self.error(key, _brief(value), f"a whole number from {least} to {most}")
         return value
 
     def number(self, key: str, default: float | None = None, *, least: float = 0.0, most: float = 1e12) -> float | None:
@@ -75,16 +80,16 @@ class _Metadata:
         if value is None:
             return default
         if isinstance(value, bool) or not isinstance(value, int | float) or not least < value <= most:
-            raise self._error(key, _brief(value), f"a number above {least:g} and at most {most:g}")
+            raise self.error(key, _brief(value), f"a number above {least:g} and at most {most:g}")
         return float(value)
 
     def required_number(self, key: str) -> float:
         value = self.number(key)
         if value is None:
-            raise self._error(key, "nothing", "a number above 0")
+            raise self.error(key, "nothing", "a number above 0")
         return value
 
-    def _error(self, key: str, seen: str, expected: str) -> MinferError:
+    def error(self, key: str, seen: str, expected: str) -> MinferError:
         return MinferError(f"{self._path}: metadata {self._prefix}.{key} is {seen}, expected {expected}; convert it again")
 
 
@@ -115,7 +120,7 @@ def read_config(path: str, metadata: Mapping[str, Any], vocabulary: int) -> Mode
         value_length=read.integer("attention.value_length", max(1, embedding // heads)),
         vocabulary=vocabulary,
         norm_epsilon=read.required_number("attention.layer_norm_rms_epsilon"),
-        rope_base=read.number("rope.freq_base") or 10000.0,
+        rope_base=read.number("rope.freq_base", least=1.0) or 10000.0,
         rope_dimensions=_rope_dimensions(read, key_length),
         rope_scaling=_rope_scaling(read),
         sliding_window=read.integer("attention.sliding_window", 0, least=0, most=1 << 40) or None,
@@ -138,16 +143,15 @@ def _uniform(read: _Metadata, key: str, default: int | None) -> int:
     value = read.value(key)
     if value is None or isinstance(value, int):
         return read.integer(key, default)
-    distinct = set(list(value)[:_MOST_LAYERS])
-    if len(distinct) != 1 or not isinstance(next(iter(distinct)).item(), int):
-        raise read._error(key, f"{len(distinct)} different values", "one whole number, the same in all layers")
-    return int(next(iter(distinct)))
+    if not isinstance(value, np.ndarray) or value.dtype.kind not in "iu" or len(value) == 0 or (value != value[0]).any():
+        raise read.error(key, _brief(value), "one whole number, the same in all layers")
+    return read.checked(key, int(value[0]), 1, _MOST)
 
 
 def _rope_dimensions(read: _Metadata, key_length: int) -> int:
     dimensions = read.integer("rope.dimension_count", key_length)
     if dimensions % 2 or dimensions > key_length:
-        raise read._error("rope.dimension_count", str(dimensions), f"an even number up to the key length {key_length}")
+        raise read.error("rope.dimension_count", str(dimensions), f"an even number up to the key length {key_length}")
     return dimensions
 
 
@@ -164,7 +168,7 @@ def _rope_scaling(read: _Metadata) -> RopeScaling | None:
     if kind == "none":
         return None
     if kind not in ("linear", "yarn"):
-        raise read._error("rope.scaling.type", _brief(kind), "none, linear or yarn")
+        raise read.error("rope.scaling.type", _brief(kind), "none, linear or yarn")
     return RopeScaling(
         kind=kind,
         factor=factor or 1.0,

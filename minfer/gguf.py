@@ -11,6 +11,7 @@ import hashlib
 import mmap
 import re
 import struct
+from array import array
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import prod
@@ -28,6 +29,8 @@ _STRING, _ARRAY = 8, 9
 _LONGEST_NAME = 65535
 _MOST_DIMENSIONS = 4
 _MOST_PARTS = 9999
+_MOST_ENTRIES = 1 << 17
+"""Tensors, or keys: a hundred times what the largest models have, so that a damaged count makes no million objects."""
 _PART = re.compile(r"^(?P<stem>.*)-(?P<number>\d{5})-of-(?P<count>\d{5})\.gguf$")
 
 
@@ -140,12 +143,15 @@ def _parts_of(path: Path) -> tuple[Path, list[Path]]:
 
 
 def _check_split(path: Path, metadata: Mapping[str, Any], parts: int, tensors: int) -> None:
-    declared = metadata.get("split.count", 0) or 1
-    if declared != parts:
-        raise MinferError(f"{path}: split.count is {declared}, seen {parts} by its name; rename the parts as published")
-    expected = metadata.get("split.tensors.count")
-    if parts > 1 and expected is not None and expected != tensors:
-        raise MinferError(f"{path}: {tensors} tensors in {parts} parts, split.tensors.count says {expected}; fetch again")
+    for key, seen in (("split.count", parts), ("split.tensors.count", tensors)):
+        declared = metadata.get(key, seen)
+        # Writers put 0 or 1 into a file that is not split; one that says 2 has lost the name of its part.
+        alone = parts == 1 and (key == "split.tensors.count" or declared == 0)
+        if not isinstance(declared, int) or (declared != seen and not alone):
+            raise MinferError(
+                f"{path}: metadata {key} is {repr(declared)[:60]}, expected {seen} as its {parts} files say; "
+                f"name all parts as published, in one folder, or fetch them again"
+            )
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,8 +183,8 @@ class _Reader:
         if version not in (2, 3):
             kind = "big-endian" if version & 0xFFFF == 0 else f"version {version}"
             raise MinferError(f"{self._path}: GGUF {kind}, versions 2 and 3 little-endian are read; convert it again")
-        tensor_count = self._count(self._scalar("<Q", "the tensor count"), 24, "tensors")
-        key_count = self._count(self._scalar("<Q", "the key count"), 13, "metadata keys")
+        tensor_count = self._count(self._scalar("<Q", "the tensor count"), 24, "tensors", _MOST_ENTRIES)
+        key_count = self._count(self._scalar("<Q", "the key count"), 13, "metadata keys", _MOST_ENTRIES)
         metadata: dict[str, Any] = {}
         for _ in range(key_count):
             key = self._name("a metadata key")
@@ -209,8 +215,10 @@ class _Reader:
         self._at += struct.calcsize(form)
         return value
 
-    def _count(self, count: int, least_bytes: int, what: str) -> int:
+    def _count(self, count: int, least_bytes: int, what: str, most: int | None = None) -> int:
         room = (self._size - self._at) // least_bytes
+        if most is not None and count > most:
+            raise self._error(f"claims {count} {what}, at most {most} are expected")
         if count > room:
             raise self._error(f"claims {count} {what}, but {self._size - self._at} bytes hold at most {room}")
         return count
@@ -245,23 +253,23 @@ class _Reader:
         form = "<B" if kind == 7 else _SCALARS[kind]
         width = struct.calcsize(form)
         count = self._count(count, width, f"items in {key!r}")
-        array = np.frombuffer(self._data, np.dtype(form), count, self._at)
+        items = np.frombuffer(self._data, np.dtype(form), count, self._at)
         self._at += count * width
-        return array != 0 if kind == 7 else array
+        return items != 0 if kind == 7 else items
 
     def _strings(self, count: int, key: str) -> StringArray:
-        starts: list[int] = []
+        starts = array("q")
         at, length_at = self._at, struct.Struct("<Q").unpack_from
         try:
             for _ in range(count):
                 starts.append(at)
                 at += 8 + length_at(self._data, at)[0]
-        except struct.error as error:
+        except (struct.error, OverflowError) as error:
             raise self._error(f"string {len(starts) - 1} of {key!r} is past the end, byte {self._size}") from error
         if at > self._size:
             raise self._error(f"the last string of {key!r} ends at byte {at}, past the end, byte {self._size}")
         self._at = at
-        return StringArray(self._data, np.array(starts, np.int64))
+        return StringArray(self._data, np.frombuffer(starts, np.int64))
 
     def _description(self) -> tuple[str, tuple[int, ...], int, int]:
         name = self._name("a tensor name")
