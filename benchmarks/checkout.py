@@ -7,6 +7,7 @@ and the machine's CUDA stack stay the ones that run asv. asv loads this file as 
 from __future__ import annotations
 
 import os
+import re
 import sys
 from pathlib import Path
 from typing import Any
@@ -39,7 +40,7 @@ class Checkout(Environment):  # type: ignore[misc]
     def __init__(self, conf: Any, python: str, requirements: dict[str, str], tagged_env_vars: dict[Any, str]) -> None:
         # Both must stand before the base class asks for the name.
         self._python = f"{sys.version_info[0]}.{sys.version_info[1]}"
-        self._requirements = {**requirements, "model": model_name()}
+        self._requirements = {**requirements, "model": model_name(), **_gates()}
         super().__init__(conf, self._python, self._requirements, tagged_env_vars)
         self._global_env_vars["MINFER_MACHINE"] = _command_line_option("--machine", "-m") or machine_name()
         self._global_env_vars["MINFER_RESULTS_DIR"] = str(Path(conf.results_dir).resolve())
@@ -80,6 +81,12 @@ class Checkout(Environment):  # type: ignore[misc]
 
     def run(self, args: list[str], **kwargs: Any) -> Any:
         return self.run_executable("python", args, **kwargs)
+
+
+def _gates() -> dict[str, str]:
+    """Gates set by the environment make series of their own: they are another engine."""
+    text = re.sub(r"[^A-Za-z0-9_,]+", "", os.environ.get("MINFER_GATES", "").replace("=", ""))
+    return {"gates": text} if text else {}
 
 
 def machine_name() -> str:

@@ -36,6 +36,14 @@ def commits_to_measure(root: Path, count: int) -> list[str]:
     return chosen[:count]
 
 
+def engine_commits(root: Path, revisions: str) -> list[str]:
+    """Commits of a range (``HEAD~20..HEAD``) that changed the engine, newest first. Raises GitError for an empty one."""
+    found = git(root, "rev-list", revisions, "--", *ENGINE_PATHS).split()
+    if not found:
+        raise GitError(f"{revisions}: no commit in it changed {' or '.join(ENGINE_PATHS)}; name another range")
+    return found
+
+
 def uncommitted_changes(root: Path) -> list[str]:
     """Paths of the engine that differ from HEAD: they are not what is measured."""
     return git(root, "status", "--porcelain", "--", *ENGINE_PATHS).splitlines()

@@ -1,6 +1,6 @@
 """One measurement window: everything that is later divided by each other, taken in one sitting, as one record.
 
-For each prompt length: warm up, take untraced walls of the engine and of the peer in turn, then traced ones, and take the
+For each prompt length: warm up, take untraced walls of the engine and of its peers in turn, then traced ones, and take the
 trace with the median wall apart. Nothing here computes a ratio: that is what pairs are for (attribution/pair.py).
 """
 
@@ -10,34 +10,31 @@ import datetime
 import os
 import subprocess
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
 
+from .arms import Arm, engine_arm, peer_arms, peer_ubatches
 from .attribution import checks
-from .attribution.events import Trace
 from .attribution.macs import same_gmac
 from .attribution.record import Check, Record, Wall, Window
 from .capture import ceilings
 from .capture.conditions import Probe
-from .capture.instrument import Instrument, instrument_for, open_peer
+from .capture.instrument import Instrument, instrument_for
 from .capture.machine import describe_machine, usable_cores, uses_gpu
 from .capture.memory import PeakMemory
-from .decomposed import decomposed
 from .engine import EngineOptions, MeasuredEngine
 from .interleave import interleaved, planned_rounds, quarantined, usable
 from .peer_walls import llama_bench_walls, transformers_walls
 from .peers.llama_bench import BenchOptions
-from .peers.llama_cpp import LlamaCpp
-from .peers.llama_library import PeerUnavailableError
 
-PEER_UBATCHES = (512, 2048, 4096)
-"""The peer runs at each of these that differ at the prompt's length; the fastest is the baseline, all are kept."""
 TOKEN_SEED = 37
 FIRST_PLAIN_TOKEN = 300
 """Lower ids are control and byte tokens in every vocabulary met so far."""
+
+Say = Callable[[str], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +49,8 @@ class Plan:
     traced: int = 3
     seconds_per_nt: float = 40.0
     engine: EngineOptions = field(default_factory=EngineOptions)
+    beside: tuple[EngineOptions, ...] = ()
+    """The same engine with other gates, measured in the same window."""
     peer: bool = True
 
 
@@ -61,24 +60,24 @@ def prompt(nt: int, vocabulary: int) -> list[int]:
     return [int(i) for i in np.random.default_rng(TOKEN_SEED).integers(first, vocabulary, nt)]
 
 
-def peer_ubatches(nt: int) -> tuple[int, ...]:
-    """The peer's batch sizes to try at ``nt``: always at least two, so that "at its best" means something."""
-    sizes = dict.fromkeys(min(ubatch, nt) for ubatch in PEER_UBATCHES)
-    return tuple(sizes) if len(sizes) > 1 else (nt, max(1, nt // 2))
-
-
-def take_window(plan: Plan, say: Callable[[str], None] = lambda text: None) -> Record:
+def take_window(plan: Plan, say: Say = lambda text: None) -> Record:
     """Measure everything in ``plan``. What the engine raises passes through; a missing peer is noted on the record."""
     started = _now()
     probe = Probe()
     states = [probe.snapshot("before")]
-    memory = PeakMemory(on_device=uses_gpu(plan.engine.backend))
-    engine = MeasuredEngine(plan.model, plan.engine)
+    engines = {"minfer": _open(plan, plan.engine)}
+    engine = engines["minfer"][0]
     instrument = instrument_for(engine)
     notes = list(instrument.notes)
+    for options in plan.beside:
+        try:
+            named = ",".join(f"{name}={value}" for name, value in options.gates.items())
+            engines[f"minfer {named}"] = _open(plan, options)
+        except ValueError as error:
+            notes.append(f"not measured beside: {error}")
     walls: list[Wall] = []
     for nt in plan.nts:
-        walls.extend(_walls(plan, engine, memory, instrument, probe, nt, notes, say))
+        walls.extend(_walls(plan, engines, instrument, probe, nt, notes, say))
         if plan.peer:
             how = BenchOptions(nt, peer_ubatches(nt), plan.samples, usable_cores(), instrument.gpu_layers)
             walls.extend(llama_bench_walls(plan.model, how, walls, notes, say))
@@ -104,37 +103,43 @@ def take_window(plan: Plan, say: Callable[[str], None] = lambda text: None) -> R
     return replace(record, checks=(*checks.record_checks(record), *_same_work(record)))
 
 
+def _open(plan: Plan, options: EngineOptions) -> tuple[MeasuredEngine, PeakMemory]:
+    memory = PeakMemory(on_device=uses_gpu(options.backend))
+    return MeasuredEngine(plan.model, options), memory
+
+
 def _walls(
     plan: Plan,
-    engine: MeasuredEngine,
-    memory: PeakMemory,
+    engines: dict[str, tuple[MeasuredEngine, PeakMemory]],
     instrument: Instrument,
     probe: Probe,
     nt: int,
     notes: list[str],
-    say: Callable[[str], None],
+    say: Say,
 ) -> list[Wall]:
-    """The engine's wall at ``nt`` and the peer's at each of its ubatches."""
-    tokens = prompt(nt, engine.vocabulary)
+    """The walls of the engine, of its other gates and of the peer at each of its ubatches; the engine's own comes first."""
+    tokens = prompt(nt, engines["minfer"][0].vocabulary)
+    arms = [engine_arm(name, *opened, instrument, tokens, plan.traced) for name, opened in engines.items()]
     say(f"nt {nt}: warming up")
-    warm_ns = engine.prefill(tokens)
-    peaks = [memory.bytes()]
-    arms: dict[str, Callable[[], int]] = {"minfer": lambda: engine.prefill(tokens)}
-    peers = _open_peers(plan, instrument, nt, notes)
+    warm_ns, peaks = 0, []
     try:
-        for ubatch, (peer, peer_memory) in peers.items():
-            warm_ns += peer.prefill(tokens)
-            peaks.append(peer_memory.bytes() if peer.backend == "cuda" else None)
-            arms[_arm(ubatch)] = lambda peer=peer: peer.prefill(tokens)  # type: ignore[misc]
+        for arm in arms:
+            warm_ns += arm.prefill()
+            peaks.append(arm.peak_bytes())
+        if plan.peer:
+            for arm in peer_arms(plan.model, instrument, tokens, plan.traced, notes):
+                arms.append(arm)
+                warm_ns += arm.prefill()
+                peaks.append(arm.peak_bytes())
+        else:
+            notes.append("no peer: not asked for")
         wanted = planned_rounds(warm_ns, most=plan.samples, least=plan.least_samples, seconds=plan.seconds_per_nt)
-        rounds = interleaved(arms, wanted, probe, lambda i, of, why: say(f"nt {nt}: sample {i} of {of}{_because(why)}"))
+        prefills = {arm.name: arm.prefill for arm in arms}
+        rounds = interleaved(prefills, wanted, probe, lambda i, of, why: say(f"nt {nt}: sample {i} of {of}{_because(why)}"))
         say(f"nt {nt}: tracing")
-        traces = [instrument.trace_engine(engine, tokens) for _ in range(plan.traced)]
-        walls = [_engine_wall(engine, nt, traces)]
-        walls += [_peer_wall(plan, instrument, peer, ubatch, tokens, notes) for ubatch, (peer, _) in peers.items()]
+        walls = [arm.traced_wall() for arm in arms]
     finally:
-        for peer, _ in peers.values():
-            peer.close()
+        _close(arms)
     used, quiet = usable(rounds, plan.least_samples)
     if not quiet:
         notes.append(f"nt {nt}: fewer than {plan.least_samples} clean samples, so all are shown; measure again")
@@ -142,8 +147,8 @@ def _walls(
     walls = [
         replace(
             _with_work_of(walls[0], wall),
-            samples_ns=tuple(taken.ns[arm] for taken in used),
-            quarantined=quarantined(rounds, arm),
+            samples_ns=tuple(taken.ns[arm.name] for taken in used),
+            quarantined=quarantined(rounds, arm.name),
             peak_memory_bytes=peak,
         )
         for arm, wall, peak in zip(arms, walls, peaks, strict=True)
@@ -151,55 +156,9 @@ def _walls(
     return [replace(wall, checks=checks.wall_checks(wall, states)) for wall in walls]
 
 
-def _arm(ubatch: int) -> str:
-    return f"llama.cpp {ubatch}"
-
-
-def _open_peers(plan: Plan, instrument: Instrument, nt: int, notes: list[str]) -> dict[int, tuple[LlamaCpp, PeakMemory]]:
-    if not plan.peer:
-        notes.append("no peer: not asked for")
-        return {}
-    peers: dict[int, tuple[LlamaCpp, PeakMemory]] = {}
-    try:
-        for ubatch in peer_ubatches(nt):
-            memory = PeakMemory(on_device=instrument.gpu_layers > 0)
-            peers[ubatch] = open_peer(instrument, plan.model, nt, ubatch), memory
-    except PeerUnavailableError as error:
-        notes.append(f"no peer: {error}")
-    return peers
-
-
-def _engine_wall(engine: MeasuredEngine, nt: int, traces: list[Trace]) -> Wall:
-    wall = Wall(
-        engine=engine.name,
-        engine_version=engine.version,
-        backend=engine.backend,
-        nt=nt,
-        ubatch=engine.ubatch,
-        gates=engine.gates,
-        samples_ns=(),
-        memory_bytes=engine.memory(),
-    )
-    return decomposed(wall, traces)
-
-
-def _peer_wall(
-    plan: Plan, instrument: Instrument, peer: LlamaCpp, ubatch: int, tokens: Sequence[int], notes: list[str]
-) -> Wall:
-    wall = Wall(
-        engine=peer.name,
-        engine_version=peer.version,
-        backend=peer.backend,
-        nt=len(tokens),
-        ubatch=ubatch,
-        gates={},
-        samples_ns=(),
-    )
-    try:
-        return decomposed(wall, instrument.trace_peer(plan.model, peer, tokens, plan.traced))
-    except PeerUnavailableError as error:
-        notes.append(str(error))
-        return replace(wall, why_not_decomposed=str(error))
+def _close(arms: list[Arm]) -> None:
+    for arm in arms:
+        arm.close()
 
 
 def _with_work_of(ours: Wall, theirs: Wall) -> Wall:

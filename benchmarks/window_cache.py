@@ -4,12 +4,24 @@ from __future__ import annotations
 
 import os
 
+from .attribution.errors import UserFacingError
 from .capture.machine import machine_class, uses_gpu
 from .engine import CommitTooOldError, EngineOptions, import_minfer
 from .models import model_path
 from .progress import say
 from .series import keep_record, measured_nts
 from .window import Plan, take_window
+
+
+def gates_beside() -> list[dict[str, str]]:
+    """MINFER_BESIDE="mmq=1,bt=1;graphs=0" as sets of gates to measure in the same window. Raises UserFacingError."""
+    found = []
+    for text in filter(None, os.environ.get("MINFER_BESIDE", "").split(";")):
+        pairs = [part.partition("=") for part in text.split(",")]
+        if any(not name.strip() or not equals for name, equals, _ in pairs):
+            raise UserFacingError(f"MINFER_BESIDE: {text!r} is no list of gates; expected the form mmq=1,bt=1")
+        found.append({name.strip(): value.strip() for name, _, value in pairs})
+    return found
 
 
 def measure_commit() -> dict[str, str]:
@@ -27,6 +39,7 @@ def measure_commit() -> dict[str, str]:
         samples=int(os.environ.get("MINFER_SAMPLES", "10")),
         seconds_per_nt=float(os.environ.get("MINFER_SECONDS", "40")),
         engine=EngineOptions(backend),
+        beside=tuple(EngineOptions(backend, gates=gates) for gates in gates_beside()),
     )
     say(f"commit {os.environ.get('ASV_COMMIT', 'HEAD')[:8]}")
     record = take_window(plan, say)

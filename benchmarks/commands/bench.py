@@ -9,9 +9,10 @@ import sys
 import tempfile
 from pathlib import Path
 
+from ..attribution.errors import UserFacingError
 from ..attribution.record import read_records
 from ..capture.machine import machine_class
-from ..history import commits_to_measure, git, uncommitted_changes
+from ..history import commits_to_measure, engine_commits, git, uncommitted_changes
 from ..models import model_path
 from ..progress import VARIABLE, Follow
 from ..report.record_text import render_record
@@ -24,6 +25,8 @@ SERIES = r"^(prefill|versus_llama)\."
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--commits", type=int, default=4, metavar="N", help="how many: HEAD and earlier ones (default 4)")
+    parser.add_argument("--range", metavar="A..B", help="instead: every commit of this range that changed the engine")
+    parser.add_argument("--only", metavar="FILE", help="instead: the commits that FILE lists, one a line")
     parser.add_argument("--again", action="store_true", help="measure also what has results already")
     parser.add_argument("--machine", help="name to file the results under (default: this machine's class)")
 
@@ -32,11 +35,12 @@ def run(args: argparse.Namespace) -> int:
     root = Path(__file__).resolve().parents[2]
     model = model_path()
     machine = args.machine or machine_class()
-    commits = commits_to_measure(root, max(1, args.commits))
+    commits = _commits(root, args)
     changed = uncommitted_changes(root)
     if changed:
         print(f"bench: {len(changed)} uncommitted changes of the engine are NOT measured; commit them to see what they do")
-    print(f"bench: {model.name} on {machine}, {len(commits)} commits: {' '.join(c[:8] for c in commits)}", flush=True)
+    listed = " ".join(commit[:8] for commit in commits)
+    print(f"bench: {model.name} on {machine}, {len(commits)} commits: {listed}", flush=True)
     environment = {**os.environ, "MINFER_MACHINE": machine, "MINFER_MODEL": str(model), "MINFER_MODELS": str(model.parent)}
     _asv(root, environment, "machine", "--yes", "--machine", machine)
     with tempfile.TemporaryDirectory() as scratch:
@@ -51,6 +55,19 @@ def run(args: argparse.Namespace) -> int:
     if code not in (0, 2):
         return code
     return _show(root, machine, commits) or code
+
+
+def _commits(root: Path, args: argparse.Namespace) -> list[str]:
+    if args.only:
+        return [git(root, "rev-parse", "--verify", f"{line.split()[0]}^{{commit}}") for line in _lines(Path(args.only))]
+    return engine_commits(root, args.range) if args.range else commits_to_measure(root, max(1, args.commits))
+
+
+def _lines(path: Path) -> list[str]:
+    try:
+        return [line for line in path.read_text(encoding="utf-8").splitlines() if line.strip()]
+    except OSError as error:
+        raise UserFacingError(f"{path}: {error.strerror}; --only takes a file with a commit a line") from error
 
 
 def _asv(root: Path, environment: dict[str, str], *arguments: str) -> int:

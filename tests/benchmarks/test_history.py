@@ -45,6 +45,16 @@ def test_head_stands_for_the_engine_it_inherits(repository):
     assert history.commits_to_measure(repository.folder, 5) == [head, first]
 
 
+def test_a_range_keeps_the_engines_commits_and_an_empty_one_is_refused(repository):
+    first, second = repository.commit("minfer/a.py"), repository.commit("minfer/a.py")
+    repository.commit("docs/c.md")
+    assert history.engine_commits(repository.folder, f"{first}..HEAD") == [second]
+    with pytest.raises(history.GitError, match="no commit in it changed minfer or kernels"):
+        history.engine_commits(repository.folder, f"{second}..HEAD")
+    with pytest.raises(history.GitError, match="bad revision"):
+        history.engine_commits(repository.folder, "nonsense..HEAD")
+
+
 def test_a_repository_without_commits_says_so(repository):
     with pytest.raises(history.GitError, match="commit first"):
         history.commits_to_measure(repository.folder, 3)

@@ -42,7 +42,8 @@ def measured(tmp_path_factory):
         "broken": repository.commit("a broken engine", engine_source(on_load='raise ValueError("no such tensor: x")')),
     }
     asv(repository, "machine", "--yes", "--machine", MACHINE)
-    run = asv(repository, "run", "ALL", "--machine", MACHINE, "--bench", "prefill.Wall", "--show-stderr", check=False)
+    options = ["--machine", MACHINE, "--bench", "prefill.Wall", "--show-stderr"]
+    run = asv(repository, "run", "ALL", *options, check=False, MINFER_BESIDE="toy=0;colour=red")
     return repository, commits, run
 
 
@@ -63,7 +64,9 @@ def test_each_commit_is_measured_with_its_own_engine(measured):
         (record,) = read_records(records[name])
         assert record.commit == commits[name]
         assert record.machine.name == MACHINE
-        (wall,) = record.walls
+        wall, other_gates = record.walls
+        assert other_gates.gates == {"toy": "0"}
+        assert "not measured beside: no gate colour" in record.notes
         part = wall.decomposition
         walls[name] = {found.name: found.ns for found in part.classes}
         assert sum(walls[name].values()) + part.copy_ns + sum(part.gap_ns.values()) == part.wall_ns

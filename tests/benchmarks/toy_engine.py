@@ -20,7 +20,12 @@ __version__ = "toy"
 
 def load(path, *, backend="auto", ubatch=None, context=None, gates=None):
     {on_load}
-    return Engine(Path(path))
+    unknown = set(gates or {{}}) - set(Engine.gates)
+    if unknown:
+        raise ValueError(f"no gate {{unknown.pop()}}")
+    engine = Engine(Path(path))
+    engine.gates = {{**Engine.gates, **(gates or {{}})}}
+    return engine
 
 
 class Engine:

@@ -1,0 +1,104 @@
+"""What a window samples in turn: the engine, the same engine with other gates, and the peer at each of its ubatches."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from .attribution.record import Wall
+from .capture.instrument import Instrument, open_peer
+from .capture.memory import PeakMemory
+from .decomposed import decomposed
+from .engine import MeasuredEngine
+from .peers.llama_cpp import LlamaCpp
+from .peers.llama_library import PeerUnavailableError
+
+PEER_UBATCHES = (512, 2048, 4096)
+"""The peer runs at each of these that differ at the prompt's length; the fastest is the baseline, all are kept."""
+
+
+@dataclass(frozen=True, slots=True)
+class Arm:
+    """One way to run the prompt."""
+
+    name: str
+    prefill: Callable[[], int]
+    """Untraced; host ns."""
+    traced_wall: Callable[[], Wall]
+    """The wall's description, traced and taken apart; its samples are still to come."""
+    peak_bytes: Callable[[], int | None]
+    """Memory that it took, once it has run."""
+    close: Callable[[], None]
+
+
+def engine_arm(
+    name: str, engine: MeasuredEngine, memory: PeakMemory, instrument: Instrument, tokens: Sequence[int], traced: int
+) -> Arm:
+    """The engine as it was opened; ``name`` tells it from the same engine with other gates."""
+
+    def traced_wall() -> Wall:
+        wall = Wall(
+            engine=engine.name,
+            engine_version=engine.version,
+            backend=engine.backend,
+            nt=len(tokens),
+            ubatch=engine.ubatch,
+            gates=engine.gates,
+            samples_ns=(),
+            memory_bytes=engine.memory(),
+        )
+        return decomposed(wall, [instrument.trace_engine(engine, tokens) for _ in range(traced)])
+
+    return Arm(name, lambda: engine.prefill(tokens), traced_wall, memory.bytes, lambda: None)
+
+
+def peer_ubatches(nt: int) -> tuple[int, ...]:
+    """The peer's batch sizes to try at ``nt``: always at least two, so that "at its best" means something."""
+    sizes = dict.fromkeys(min(ubatch, nt) for ubatch in PEER_UBATCHES)
+    return tuple(sizes) if len(sizes) > 1 else (nt, max(1, nt // 2))
+
+
+def peer_arms(model: Path, instrument: Instrument, tokens: Sequence[int], traced: int, notes: list[str]) -> list[Arm]:
+    """llama.cpp in this process at each ubatch; empty, with a note, where it cannot be had."""
+    arms: list[Arm] = []
+    try:
+        for ubatch in peer_ubatches(len(tokens)):
+            memory = PeakMemory(on_device=instrument.gpu_layers > 0)
+            peer = open_peer(instrument, model, len(tokens), ubatch)
+            arms.append(_peer_arm(model, peer, memory, instrument, tokens, traced, notes))
+    except PeerUnavailableError as error:
+        notes.append(f"no peer: {error}")
+    return arms
+
+
+def _peer_arm(
+    model: Path,
+    peer: LlamaCpp,
+    memory: PeakMemory,
+    instrument: Instrument,
+    tokens: Sequence[int],
+    traced: int,
+    notes: list[str],
+) -> Arm:
+    def traced_wall() -> Wall:
+        wall = Wall(
+            engine=peer.name,
+            engine_version=peer.version,
+            backend=peer.backend,
+            nt=len(tokens),
+            ubatch=peer.options.ubatch,
+            gates={},
+            samples_ns=(),
+        )
+        try:
+            return decomposed(wall, instrument.trace_peer(model, peer, tokens, traced))
+        except PeerUnavailableError as error:
+            notes.append(str(error))
+            return replace(wall, why_not_decomposed=str(error))
+
+    def peak() -> int | None:
+        # On a CPU both share this process's memory, and the file's pages: no figure would be the peer's own.
+        return memory.bytes() if peer.backend == "cuda" else None
+
+    return Arm(f"{peer.name} {peer.options.ubatch}", lambda: peer.prefill(tokens), traced_wall, peak, peer.close)
