@@ -47,6 +47,10 @@ class GateStoppedError(UserFacingError):
 
 def run(args: argparse.Namespace) -> int:
     """Reports are written whatever the outcome, also where there is no verdict."""
+    for path in (args.json, args.junit, args.markdown):
+        # Better now than after half an hour of measuring.
+        if path is not None and (path.is_dir() or not os.access(path if path.exists() else path.parent, os.W_OK)):
+            raise UserFacingError(f"{path}: cannot be written; name a file in a folder that exists")
     with terminated_as_interrupt():
         try:
             result, comparison = _judge(args)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ..attribution.ledger import LOST, TAX
+from ..attribution.statistics import paired, sequential
 from ..attribution.statistics.paired import Finding, Verdict
 from .compare import PREFILL, Comparison, Settings
 from .compiled import Compiled
@@ -140,7 +142,7 @@ def conclude(
         alpha=settings.rule.alpha,
         beta=settings.rule.beta,
         reproduce=command,
-        next_steps=_next_steps(code, base, head, culprit, settings, commits_between, command),
+        next_steps=_next_steps(code, base, head, culprit, settings, commits_between, longer_budget(comparison, settings)),
         compiled=comparison.compiled,
         warnings=tuple(warnings),
         accepted_before=tuple(accepted_before),
@@ -184,6 +186,16 @@ def common_words(settings: Settings) -> list[str]:
     return words
 
 
+def longer_budget(comparison: Comparison, settings: Settings) -> float:
+    """Seconds that should do where ``settings.budget`` did not: twice as many, and enough for the next look and for the
+    first one at which SLOWER can fall.
+    """
+    used = len(comparison.used)
+    wanted = max(sequential.next_look(used), paired.pairs_to_convict(max(1, len(comparison.findings)), settings.rule.alpha))
+    slowest = max((pair.seconds for pair in comparison.pairs), default=0.0)
+    return float(math.ceil(max(2 * settings.budget, 1.2 * (wanted - used) * slowest) / 60) * 60)
+
+
 def _ledgers(findings: Sequence[Finding]) -> tuple[Ledger, ...]:
     groups = list(dict.fromkeys(group_of(f.name)[0] for f in findings))
     found: list[Ledger] = []
@@ -203,7 +215,7 @@ def _move(part: str, finding: Finding) -> Move:
 
 
 def _next_steps(
-    code: Exit, base: Revision, head: Revision, culprit: Finding | None, settings: Settings, commits: int, command: str
+    code: Exit, base: Revision, head: Revision, culprit: Finding | None, settings: Settings, commits: int, budget: float
 ) -> tuple[str, ...]:
     accept = 'git commit --amend --trailer "Regression-Accepted: why it is worth it"   # only for a known trade'
     if code is Exit.REGRESSED and culprit is None:
@@ -218,7 +230,7 @@ def _next_steps(
             find = f"git show {head.short}   # the one commit between base and head"
         return (find, accept)
     if code is Exit.UNDECIDED:
-        longer = dataclasses.replace(settings, budget=settings.budget * 2, most_pairs=None)
+        longer = dataclasses.replace(settings, budget=budget, most_pairs=None)
         return (f"{gate_command(base, head, longer)} --resume   # goes on from the pairs already taken",)
     return ()
 
@@ -238,6 +250,7 @@ def _headline(result: Result) -> str:
         text = f"{first.kernel} compiles worse ({change}), {len(result.compiled.worse)} such changes in all"
         return f"{text}; accepted: {result.accepted[0].reason}" if result.accepted else text
     if result.undecided:
-        names = ", ".join(f.name for f in result.undecided[:3]) + (", ..." if len(result.undecided) > 3 else "")
+        more = len(result.undecided) - 3
+        names = ", ".join(f.name for f in result.undecided[:3]) + (f" and {more} more" if more > 0 else "")
         return f"cannot tell yet for {len(result.undecided)} of {len(result.findings)} metrics: {names}"
     return f"none of {len(result.findings)} metrics is slower by its margin or more (error {result.beta:.0%} each)"

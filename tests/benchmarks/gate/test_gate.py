@@ -222,6 +222,33 @@ def test_an_unknown_revision_is_one_line(history, capsys, revision, words):
     assert error.count("\n") == 1
 
 
+@pytest.mark.parametrize(
+    "arguments, words",
+    [
+        (["--workload", "nocolon"], "--workload 'nocolon': expected MODULE:FUNCTION"),
+        (["--set", "spread"], "--set 'spread': expected NAME=VALUE"),
+        (["--model", "/nowhere.gguf"], "--model /nowhere.gguf: no such file"),
+        (["--json", "/nowhere/v.json"], "/nowhere/v.json: cannot be written"),
+        (["--json", "/"], "/: cannot be written"),
+        (["--repository", "/nowhere"], "/nowhere: no such folder"),
+    ],
+)
+def test_an_option_that_cannot_be_used_is_one_line_before_anything_is_measured(history, capsys, arguments, words):
+    history.commit("same", {"README": "y\n"})
+    told = ["gate", "--base", history.commits["base"], "--repository", str(history.root), *arguments]
+    assert entry.main(told) == Exit.FAILED
+    error = capsys.readouterr().err
+    assert error.startswith(f"benchmarks gate: {words}")
+    assert error.count("\n") == 1
+
+
+@pytest.mark.parametrize("option", ["--margin=0", "--margin=2", "--floor-us=-1", "--budget=nan", "--samples=0"])
+def test_a_number_out_of_range_is_refused_by_the_parser(capsys, option):
+    with pytest.raises(SystemExit, match="2"):
+        entry.main(["gate", "--base", "HEAD", option])
+    assert "expected" in capsys.readouterr().err
+
+
 def test_a_shallow_clone_says_how_to_deepen_it(history, tmp_path, capsys):
     history.commit("same", {"README": "y\n"})
     subprocess.run(["git", "clone", "-q", "--depth", "1", history.root.as_uri(), str(tmp_path / "shallow")], check=True)

@@ -80,6 +80,14 @@ def test_the_command_says_every_setting_that_is_not_the_default():
     assert "--resume" in step
 
 
+def test_the_next_budget_reaches_the_look_that_can_decide():
+    pairs = tuple(Pair({}, {}, "base", 90.0) for _ in range(3))
+    found = conclude(BASE, HEAD, Comparison(pairs, (), (OPEN,), False, 300.0), Settings(budget=300.0), (), 1)
+    assert "--budget 600" in found.next_steps[0]
+    found = conclude(BASE, HEAD, Comparison(pairs, (), (OPEN,) * 20, False, 300.0), Settings(budget=300.0), (), 1)
+    assert "--budget 1020" in found.next_steps[0]
+
+
 def test_one_commit_is_shown_and_several_are_bisected():
     assert result(SLOW, commits=1).next_steps[0].startswith("git show aaaaaaaaaa")
     assert "bisect --metric p@8/attention bbbbbbbbbb..aaaaaaaaaa" in result(SLOW).next_steps[0]
