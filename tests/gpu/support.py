@@ -11,7 +11,7 @@ from minfer.quantisation import QUANTISATIONS
 BY_NAME = {quantisation.name: quantisation for quantisation in QUANTISATIONS.values()}
 LENGTHS = (1, 7, 511, 512, 3325)
 """Tokens: one, ragged, around a tile's end, the two prompts that are published."""
-_DTYPES = {"f16": np.float16, "f32": np.float32, "i32": np.int32}
+_DTYPES = {"f16": np.float16, "f32": np.float32, "i32": np.int32, "u8": np.uint8}
 _F16_FIELDS = {
     "q4_0": (0,), "q4_1": (0, 2), "q5_0": (0,), "q5_1": (0, 2), "q8_0": (0,), "q2_K": (80, 82), "q3_K": (108,),
     "q4_K": (0, 2), "q5_K": (0, 2), "q6_K": (208,), "iq4_nl": (0,), "iq4_xs": (0,),
@@ -27,7 +27,7 @@ class Gpu:
 
     def put(self, host: np.ndarray) -> DeviceArray:
         """A device copy."""
-        dtype = next(name for name, kind in _DTYPES.items() if host.dtype == kind) if host.dtype != np.uint8 else "i32"
+        dtype = next(name for name, kind in _DTYPES.items() if host.dtype == kind)
         memory = self.device.allocate(host.nbytes)
         self._alive.append(memory)
         self.device.upload(int(memory.data.ptr), np.ascontiguousarray(host))

@@ -44,6 +44,14 @@ def test_every_stored_type_gives_the_logits_of_numpy(backend, tmp_path, kind):
     compare(tmp_path / "tiny.gguf", TOKENS)
 
 
+@pytest.mark.parametrize("gates", [{"mmq": True}, {"fa": False}, {"graphs": False}])
+def test_every_gate_gives_the_logits_of_numpy(backend, tmp_path, gates):
+    tiny = Tiny("qwen2", biased=True, type="Q8_0", embedding=256, key_length=64, value_length=64, feed_forward=512)
+    write_tiny(tmp_path / "tiny.gguf", tiny)
+    # Activations of 8 bits cost what a quantised file costs.
+    compare(tmp_path / "tiny.gguf", TOKENS, 2e-2 if "mmq" in gates else BOUND, gates=gates)
+
+
 def test_smollm2_gives_the_logits_of_numpy(backend):
     path = real_model(SMOLLM2)
     tokens = np.random.default_rng(0).integers(0, 49000, 300)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from math import prod
 from typing import Any
 
-SIZES = {"f16": 2, "f32": 4, "i32": 4}
+SIZES = {"f16": 2, "f32": 4, "i32": 4, "u8": 1}
 _ALIGN = 256
 
 

@@ -342,3 +342,27 @@ def combine(device: Device, y: DeviceArray, weights: DeviceArray, out: DeviceArr
     expect("the router's weights", weights, "f32", (m, used))
     kernel = device.kernel("experts", "moe_combine", "PPPiii", 256)
     kernel(device.stream_handle, _blocks(m * width // 8, 256), y.pointer, weights.pointer, out.pointer, m, used, width)
+
+
+def quantise(device: Device, x: DeviceArray, q: DeviceArray, scales: DeviceArray) -> None:
+    """x f16 [m, k] to q8_1: bytes [m, k], and (scale, scaled sum) f32 [m, k / 32, 2]."""
+    m, k = x.shape
+    expect("the activations to quantise", x, "f16", (m, None), 32)
+    expect("quantised activations", q, "u8", (m, k))
+    expect("scales of activations", scales, "f32", (m, k // 32, 2))
+    kernel = device.kernel("quantise", "quantise_q8_1", "PPPii", 256)
+    kernel(device.stream_handle, _blocks(m * k // 8, 256), x.pointer, q.pointer, scales.pointer, m, k)
+
+
+def mmq(
+    device: Device, kind: str, weights: int, q: DeviceArray, scales: DeviceArray, out: DeviceArray, scale: float
+) -> None:
+    """Quantised activations [m, k] times the transpose of a matrix [n, k] stored as ``kind``, times ``scale``."""
+    m, k = q.shape
+    expect("the product's quantised input", q, "u8", (m, None), 32)
+    expect("a matrix product's result", out, "f16 f32", (m, None), 2)
+    kernel = device.kernel("mmq", f"mmq_{kind}", "PPPPiiifi", 256)
+    n = out.shape[1]
+    grid = (-(-n // 128), -(-m // 128), 1)
+    pointers = weights, q.pointer, scales.pointer, out.pointer
+    kernel(device.stream_handle, grid, *pointers, m, n, k, scale, int(out.dtype == "f32"))
