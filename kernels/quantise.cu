@@ -6,6 +6,8 @@
 //
 // Variants tried
 //   _q8_1      q [m, k], scales [m, k / 32]: as the tokens lie                                          for mmq
+//   _q8_1_bt   transposed: q in the order in which lanes hold mma operands, [m / 16, k / 32, 32 lanes, 16 bytes], scales
+//              [k / 32, m]; m is padded to 128 tokens of zeros                                          for bt
 #include "common.cuh"
 
 struct Quantised8 {
@@ -49,4 +51,17 @@ KERNEL(256) minfer_quantise_q8_1(const f16* x, u8* q, float2* scales, int m, int
     if (i >= count) return;
     *(uint2*)(q + i) = make_uint2(out.low, out.high);
     if ((i & 31) == 0) scales[i / 32] = make_float2(out.d, out.s);
+}
+
+KERNEL(256) minfer_quantise_q8_1_bt(const f16* x, u8* q, float2* scales, int m, int k, int padded) {
+    const u32 chunk = blockIdx.x * blockDim.x + threadIdx.x;
+    const int token = chunk / (k / 8), at = chunk % (k / 8) * 8;
+    const Quantised8 out = quantise_8(token < m ? *(const uint4*)(x + (long long)chunk * 8) : make_uint4(0, 0, 0, 0));
+    if (token >= padded) return;
+    const int row = token & 15, within = at & 31;
+    const int lane = (row & 7) * 4 + ((within & 15) >> 2), word = (row >> 3) + 2 * (within >> 4);
+    u32* to = (u32*)(q + ((long long)(token >> 4) * (k / 32) + at / 32) * 512);
+    to[lane * 4 + word] = out.low;
+    to[(lane + 1) * 4 + word] = out.high;
+    if (within == 0) scales[(long long)(at / 32) * padded + token] = make_float2(out.d, out.s);
 }

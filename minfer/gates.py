@@ -52,6 +52,7 @@ GATES: tuple[Gate, ...] = (
     Gate("weight_cache_bytes", "numpy", 2 << 30, "bytes of weights kept as float32; the others are converted at each use"),
     Gate("fa", "cuda", True, "flash attention on the matrix units; 0: one warp a query, no tiles"),
     Gate("mmq", "cuda", False, "products on the int8 matrix units over q8_1 activations; 0: f16 and cuBLAS"),
+    Gate("bt", "cuda", False, "q4_K products from raw nibbles and transposed q8_1 activations; 0: as the other types"),
     Gate("graphs", "cuda", True, "launch a pass seen before as one CUDA graph; 0: launch each kernel"),
 )
 

@@ -56,3 +56,18 @@ def test_mmq(gpu, kind, m, n, k):
         out = gpu.poisoned((m, n), dtype)
         launch.mmq(gpu.device, kind, weights.pointer, q, scales, out, 2.0)
         assert distance(gpu.get(out), expected) < 2e-3
+
+
+@pytest.mark.parametrize(("m", "n", "k"), [*((m, 330, 512) for m in LENGTHS), (300, 128, 18944), (70, 1030, 768)])
+def test_bt(gpu, m, n, k):
+    raw, dense = random_blocks("q4_K", n, k, np.random.default_rng(n))
+    x = activations(m, k)
+    expected = 2.0 * (quantised(x)[2] @ dense.astype(np.float64).T)
+    padded = -(-m // 128) * 128
+    q, scales = gpu.put(np.full((padded, k), 77, np.uint8)), gpu.poisoned((k // 32, padded, 2), "f32")
+    launch.quantise_bt(gpu.device, gpu.put(x), q, scales)
+    weights = gpu.put(raw)
+    for dtype in ("f32", "f16"):
+        out = gpu.poisoned((m, n), dtype)
+        launch.bt(gpu.device, weights.pointer, q, scales, out, 2.0)
+        assert distance(gpu.get(out), expected) < 2e-3

@@ -18,7 +18,7 @@ from . import launch
 from .arrays import Arena, DeviceArray, overlap
 from .device import Device
 from .graphs import Graphs
-from .integers import MMQ_TYPES, mmq
+from .integers import MMQ_TYPES, bt, mmq
 from .linear import DeviceMatrix, F16Products, upload_matrix
 
 _DOWN_SCALE = 1.0 / 16.0
@@ -111,7 +111,9 @@ class CudaBackend:
         if x.shape[0] <= launch.FEW_ROWS:
             launch.mmv(self.device, data.kind, data.pointer, x, out, bias)
             return out
-        if self.gates["mmq"] and data.kind in MMQ_TYPES and weight.k % 32 == 0 and weight.n % 2 == 0:
+        if self.gates["bt"] and data.kind == "q4_K" and weight.n % 2 == 0:
+            bt(self.device, self._arena, data.pointer, x, out)
+        elif self.gates["mmq"] and data.kind in MMQ_TYPES and weight.k % 32 == 0 and weight.n % 2 == 0:
             mmq(self.device, self._arena, data.kind, data.pointer, x, out)
         else:
             self._f16(data.kind, data.pointer, weight.n, x, out)

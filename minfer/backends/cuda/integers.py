@@ -16,3 +16,12 @@ def mmq(device: Device, arena: Arena, kind: str, weights: int, x: DeviceArray, o
     q, scales = arena.take((m, k), "u8"), arena.take((m, k // 32, 2), "f32")
     launch.quantise(device, x, q, scales)
     launch.mmq(device, kind, weights, q, scales, out, x.scale)
+
+
+def bt(device: Device, arena: Arena, weights: int, x: DeviceArray, out: DeviceArray) -> None:
+    """out [m, n] = x [m, k] times the transpose of a q4_K matrix."""
+    m, k = x.shape
+    padded = -(-m // 128) * 128
+    q, scales = arena.take((padded, k), "u8"), arena.take((k // 32, padded, 2), "f32")
+    launch.quantise_bt(device, x, q, scales)
+    launch.bt(device, weights, q, scales, out, x.scale)

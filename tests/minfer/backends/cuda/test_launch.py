@@ -13,6 +13,7 @@ class Recorder:
     """Stands for the device: takes down what would be launched."""
 
     stream_handle = None
+    target = "sm_90a"
 
     def __init__(self):
         self.launches = []
@@ -76,3 +77,17 @@ def test_flash_attention_takes_the_widths_it_has_tiles_for():
 def test_heads_too_wide_for_any_kernel_are_refused():
     with pytest.raises(KernelError, match="heads of 512 dimensions, expected up to 256"):
         attention(Recorder(), 512)
+
+
+@pytest.mark.parametrize(("target", "stages"), [("sm_90a", 2), ("sm_80", 2), ("sm_120", 1), ("sm_86", 1)])
+def test_bt_asks_for_no_more_shared_memory_than_the_target_gives_a_block(target, stages):
+    device = Recorder()
+    device.target = target
+    q, scales = DeviceArray(4096, (384, 512), "u8"), f32(16, 384, 2)
+    launch.bt(device, 4096, q, scales, f16(300, 256), 1.0)
+    assert device.launches == [("gemm_q4_K_bt", (2, 3, 1), 256, stages * 59392 + 8192)]
+
+
+def test_bt_refuses_activations_that_are_not_padded():
+    with pytest.raises(KernelError, match="the product's quantised input is u8"):
+        launch.bt(Recorder(), 4096, DeviceArray(4096, (300, 512), "u8"), f32(16, 300, 2), f16(300, 256), 1.0)
