@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import prod
 from typing import Any
 
@@ -21,6 +21,8 @@ class DeviceArray:
     """The true values are these times ``scale``, a power of two; a matrix product takes it back."""
     bias: DeviceArray | None = None
     """Still to be added to each token's values, by whichever kernel reads them next."""
+    quantised: dict[str, tuple[DeviceArray, DeviceArray]] = field(default_factory=dict)
+    """Its q8_1 forms (bytes, scales) by the kernel that reads them, made once for all products with it."""
     addend: DeviceArray | None = None
     """The same for a whole array: what a residual sum has not added yet."""
 
@@ -38,7 +40,7 @@ class DeviceArray:
         fixed = tuple(self.size // known if length < 0 else length for length in shape)
         if prod(fixed) != self.size:
             raise ValueError(f"array {self.shape} has {self.size} elements and cannot become {shape}")
-        return DeviceArray(self.pointer, fixed, self.dtype, self.scale, self.bias, self.addend)
+        return DeviceArray(self.pointer, fixed, self.dtype, self.scale, self.bias, addend=self.addend)
 
     def rows(self, first: int) -> DeviceArray:
         """The rows from ``first`` on."""
