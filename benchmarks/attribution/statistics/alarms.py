@@ -20,7 +20,7 @@ from .rank_thresholds import MIN_LEFT, RECENT, WINDOW, point_scores, scores, thr
 Floats = NDArray[np.float64]
 Integers = NDArray[np.intp]
 
-RANK_CHANCE = 2.2e-5
+RANK_CHANCE = 2.4e-5
 """Chance on one side, at one look, that the rank rule fires over the last five points; see ``rank_chance``."""
 JOINT_RANK_CHANCE = 1e-4
 """Chance on one side of the order that the joint rule asks for, at one look and one number of recent points ..."""
@@ -62,15 +62,15 @@ def rank_chance(recent: int) -> float:
     return RANK_CHANCE / 5 if recent == 6 else RANK_CHANCE * 0.8 / recent
 
 
-@lru_cache(maxsize=1)
-def _tables() -> tuple[Floats, Floats, NDArray[np.float32], Floats]:
-    alone = threshold_table({recent: rank_chance(recent) for recent in RECENT})
-    joint = threshold_table(dict.fromkeys(JOINT_RECENT, JOINT_RANK_CHANCE), JOINT_ORDER_CHANCE, JOINT_LONGEST)
+@lru_cache(maxsize=8)
+def _tables(scale: float) -> tuple[Floats, Floats, NDArray[np.float32], Floats]:
+    alone = threshold_table({recent: scale * rank_chance(recent) for recent in RECENT})
+    joint = threshold_table(dict.fromkeys(JOINT_RECENT, scale * JOINT_RANK_CHANCE), JOINT_ORDER_CHANCE, JOINT_LONGEST)
     flat = np.zeros((WINDOW + 1, WINDOW + 1), np.float32)
     for n in range(1, WINDOW + 1):
         flat[n, :n] = scores(n)
     t_bound = np.full(WINDOW + 1, np.inf)
-    t_bound[3:] = -stdtrit(np.arange(3, WINDOW + 1) - 2, JOINT_T_CHANCE)
+    t_bound[3:] = -stdtrit(np.arange(3, WINDOW + 1) - 2, scale * JOINT_T_CHANCE)
     return alone, joint, flat.ravel(), t_bound
 
 
@@ -90,16 +90,17 @@ def order(values: Floats) -> NDArray[np.int32]:
     return ranks
 
 
-def find_alarms(values: Floats, first_look: int = 0) -> tuple[list[Alarm], NDArray[np.bool_]]:
+def find_alarms(values: Floats, first_look: int = 0, scale: float = 1.0) -> tuple[list[Alarm], NDArray[np.bool_]]:
     """Every alarm over the life of each row of ``values``: shape (series, points), rows padded on the LEFT with NaN.
 
-    Points before ``first_look`` are a history that is read in one look. Alarms come by row, then by look. The second
-    part says of each row whether its points were too alike their neighbours for some alarm to count: shape (series,).
+    Points before ``first_look`` are a history that is read in one look; ``scale`` multiplies every chance.
+    Alarms come by row, then by look. The second part says of each row whether its points were too alike their
+    neighbours for some alarm to count: shape (series,).
     """
     found: list[Alarm] = []
     doubted = np.zeros(values.shape[0], bool)
     for low in range(0, values.shape[0], _CHUNK):
-        chunk = _Pass(values[low : low + _CHUNK], low)
+        chunk = _Pass(values[low : low + _CHUNK], low, scale)
         found.extend(chunk.run(first_look))
         doubted[low : low + _CHUNK] = chunk.doubted
     return sorted(found, key=lambda alarm: (alarm.row, alarm.seen_at)), doubted
@@ -108,14 +109,14 @@ def find_alarms(values: Floats, first_look: int = 0) -> tuple[list[Alarm], NDArr
 class _Pass:
     """The state of one chunk: points run along the first axis, series along the second."""
 
-    def __init__(self, values: Floats, first_row: int) -> None:
+    def __init__(self, values: Floats, first_row: int, scale: float) -> None:
         self.values = np.ascontiguousarray(values.T)
         self.order = np.ascontiguousarray(order(values).T)
         self.ranks = np.zeros(self.order.shape, np.int32)
         self.start: Integers = np.isnan(values).sum(axis=1)
         self.doubted = np.zeros(values.shape[0], bool)
         self.first_row = first_row
-        self.alone, self.joint, self.flat, self.t_bound = _tables()
+        self.alone, self.joint, self.flat, self.t_bound = _tables(scale)
 
     def run(self, first_look: int) -> list[Alarm]:
         found: list[Alarm] = []
