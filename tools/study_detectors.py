@@ -84,13 +84,13 @@ def _binseg_scores(values: np.ndarray, settings: Settings) -> list[list[int]]:
 def peers() -> list[Detector]:
     """Every peer that can be imported here. Otava pins an old NumPy: ``pip install --no-deps apache-otava==0.8.0``."""
     found = [
-        Detector("asv", _asv, (8, 6, 5, 4, 3, 2, 0), 0, 60),
-        Detector("ruptures PELT", _pelt_plain, (120, 80, 60, 45, 30, 20, 12), None, 600),
-        Detector("ruptures PELT on normal scores", _pelt_scores, (30, 24, 20, 18, 17, 16, 15, 13, 11, 9), None, 600),
-        Detector("ruptures Binseg on normal scores", _binseg_scores, (17,), None, 60),
+        Detector("asv", _asv, (8, 6, 5, 4, 3, 2, 0), 0, 30),
+        Detector("ruptures PELT", _pelt_plain, (120, 80, 60, 45, 30, 20, 12), None, 200),
+        Detector("ruptures PELT on normal scores", _pelt_scores, (30, 24, 20, 18, 17, 16, 15, 13, 11, 9), None, 200),
+        Detector("ruptures Binseg on normal scores", _binseg_scores, (17,), None, 40),
     ]
     if importlib.util.find_spec("otava"):
-        found.insert(1, Detector("otava", _otava, (1e-6, 1e-5, 1e-4, 1e-3, 1e-2), 1e-3, 60))
+        found.insert(1, Detector("otava", _otava, (1e-7, 1e-5, 1e-4, 1e-3), 1e-3, 30))
     return found
 
 
