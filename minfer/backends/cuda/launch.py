@@ -26,7 +26,7 @@ DECODED = (
 """Types that kernels/blocks.cuh decodes."""
 FEW_ROWS = 4
 """Up to so many tokens are multiplied by the matrix-vector kernel: it reads the weights once a token."""
-_SPAN = 256
+_SPAN = 64
 """Cache positions that one block of the decode attention takes."""
 _FA_TILES = {
     ("64", False): (128, 64),

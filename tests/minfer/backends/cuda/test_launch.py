@@ -58,7 +58,7 @@ def test_a_wrong_shape_type_or_alignment_names_the_tensor(call, named):
 
 
 def test_the_decode_attention_splits_a_long_cache_in_powers_of_two():
-    assert [launch.splits_for(end) for end in (1, 256, 257, 512, 513, 4096)] == [1, 1, 2, 2, 4, 16]
+    assert [launch.splits_for(end) for end in (1, 64, 65, 128, 129, 4096)] == [1, 1, 2, 2, 4, 64]
 
 
 def attention(device, width, softcap=None, flash=True, m=300):
