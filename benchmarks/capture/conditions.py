@@ -23,6 +23,7 @@ POLL_SECONDS = 0.5
 MAX_FOREIGN_CPU = 0.10
 MAX_STEAL = 0.02
 MAX_CLOCK_DRIFT = 0.03
+MIN_CLOCK_READINGS = 3
 BEFORE, DURING, AFTER = "before", "during", "after"
 
 
@@ -54,7 +55,7 @@ class Watch:
 
     own: set[int] = field(default_factory=set)
     conditions: tuple[Conditions, ...] = ()
-    """Filled when the watch ends: one "before", any number of "during", one "after"."""
+    """Filled when the watch ends: one "before", a "during" for each look at which the GPU was at work, one "after"."""
 
 
 class Probe:
@@ -95,7 +96,8 @@ class Probe:
                 during = [state.processes for _, state in polled]
                 pids = foreign_processes(before.processes, during, after.processes, watch.own)
                 foreign = (*foreign, *_named(pids))
-            watch.conditions = (first, *(seen for seen, _ in polled), self._conditions(AFTER, after, foreign))
+            working = (seen for seen, state in polled if state.utilisation != 0)
+            watch.conditions = (first, *working, self._conditions(AFTER, after, foreign))
 
     def _poll(self, stop: threading.Event, polled: list[tuple[Conditions, GpuState]]) -> None:
         while self._device and not stop.wait(POLL_SECONDS):
@@ -134,8 +136,8 @@ def quarantine_reason(conditions: Sequence[Conditions]) -> str | None:
 def clock_drift(base: Sequence[Conditions], head: Sequence[Conditions], limits: Limits) -> str | None:
     """Why the two arms of a pair cannot be divided: a clock that ran at another rate in the second one.
 
-    Compares the snapshots taken during the arms, because an idle device clocks down before and after. The CPU's clock is
-    recorded and not compared: the kernel states a momentary mean over all cores, and idle ones run slow.
+    Compares the snapshots in which the GPU was at work, because an idle one clocks down; too few say nothing. The CPU's
+    clock is recorded and not compared: the kernel states a momentary mean over all cores, and idle ones run slow.
     """
     for name in sorted({name for seen in base for name in seen.clock_mhz} - {"cpu"}):
         first, second = _clock(base, name), _clock(head, name)
@@ -203,4 +205,4 @@ def _named(pids: set[int]) -> tuple[str, ...]:
 
 def _clock(conditions: Sequence[Conditions], name: str) -> float | None:
     during = [seen.clock_mhz[name] for seen in conditions if seen.when == DURING and name in seen.clock_mhz]
-    return median(during) if during else None
+    return median(during) if len(during) >= MIN_CLOCK_READINGS else None

@@ -27,6 +27,8 @@ class GpuState:
     throttle_reasons: tuple[str, ...] = ()
     processes: set[int] = field(default_factory=set)
     """Ids of compute processes as the driver counts them: in a container, the host's."""
+    utilisation: float | None = None
+    """Share of the last fraction of a second in which a kernel ran, 0..1."""
 
 
 class Device:
@@ -43,7 +45,11 @@ class Device:
             "memory": self._ask(lambda: float(library.nvmlDeviceGetClockInfo(handle, library.NVML_CLOCK_MEM))),
         }
         power = self._ask(lambda: float(library.nvmlDeviceGetPowerUsage(handle)))
-        reasons = self._ask(lambda: int(library.nvmlDeviceGetCurrentClocksThrottleReasons(handle))) or 0
+        # Drivers since 535 call it event reasons and may no longer know the older name.
+        reasons = self._ask(lambda: int(library.nvmlDeviceGetCurrentClocksEventReasons(handle)))
+        if reasons is None:
+            reasons = self._ask(lambda: int(library.nvmlDeviceGetCurrentClocksThrottleReasons(handle))) or 0
+        used = self._ask(lambda: float(library.nvmlDeviceGetUtilizationRates(handle).gpu))
         processes = self._ask(lambda: {int(p.pid) for p in library.nvmlDeviceGetComputeRunningProcesses(handle)})
         return GpuState(
             clock_mhz={name: clock for name, clock in clocks.items() if clock is not None},
@@ -51,6 +57,7 @@ class Device:
             power_w=power / 1000 if power is not None else None,
             throttle_reasons=tuple(name for bit, name in _REASONS.items() if reasons & bit),
             processes=processes or set(),
+            utilisation=used / 100 if used is not None else None,
         )
 
     def memory_used_bytes(self) -> int | None:

@@ -1,5 +1,6 @@
 """Which samples are quarantined: decided from readings alone, so the tests hand in the readings."""
 
+import threading
 from dataclasses import replace
 from types import SimpleNamespace
 
@@ -81,12 +82,14 @@ def test_whose_gpu_process_it_is(before, during, after, own, foreign):
 
 
 def test_clock_drift_compares_what_was_seen_during_the_arms():
-    base = [seen("before", clock_mhz={"sm": 300.0}), seen(clock_mhz={"sm": 1980.0}), seen("after", clock_mhz={"sm": 300.0})]
+    working = [seen(clock_mhz={"sm": clock}) for clock in (1980.0, 1965.0, 1980.0)]
+    base = [seen("before", clock_mhz={"sm": 300.0}), *working, seen("after", clock_mhz={"sm": 300.0})]
     slow = [replace(c, clock_mhz={"sm": 1700.0}) for c in base]
     assert clock_drift(base, slow, Limits()) == "clock drift: sm at 1980 MHz, then 1700 MHz"
     assert clock_drift(base, base, Limits()) is None
-    assert clock_drift([base[0], base[2]], [slow[0], slow[2]], Limits()) is None
-    assert clock_drift([seen(clock_mhz={"cpu": 800.0})], [seen(clock_mhz={"cpu": 3000.0})], Limits()) is None
+    assert clock_drift([base[0], base[-1]], [slow[0], slow[-1]], Limits()) is None
+    assert clock_drift(base[:3], slow[:3], Limits()) is None
+    assert clock_drift([seen(clock_mhz={"cpu": 800.0})] * 3, [seen(clock_mhz={"cpu": 3000.0})] * 3, Limits()) is None
 
 
 class FakeError(Exception):
@@ -98,7 +101,8 @@ def fake_library(**functions):
         raise FakeError
 
     names = ("Init", "DeviceGetHandleByIndex", "DeviceGetClockInfo", "DeviceGetPowerUsage", "DeviceGetTemperature",
-             "DeviceGetCurrentClocksThrottleReasons", "DeviceGetComputeRunningProcesses")  # fmt: skip
+             "DeviceGetCurrentClocksThrottleReasons", "DeviceGetCurrentClocksEventReasons",
+             "DeviceGetComputeRunningProcesses", "DeviceGetUtilizationRates")  # fmt: skip
     constants = {"NVMLError": FakeError, "NVML_CLOCK_SM": 1, "NVML_CLOCK_MEM": 2, "NVML_TEMPERATURE_GPU": 0}
     base = {f"nvml{name}": refuse for name in names} | constants
     return SimpleNamespace(**(base | functions))
@@ -139,3 +143,20 @@ def test_a_process_that_measures_itself_is_not_its_own_neighbour(monkeypatch):
     probe = Probe()
     assert probe.snapshot("during").foreign_processes == ()
     assert len(probe.snapshot("after").foreign_processes) == 2
+
+
+def test_only_looks_at_which_the_gpu_worked_count_as_during(monkeypatch):
+    looks = iter([(300.0, None), (345.0, 0.0), (1980.0, 0.7), (1965.0, 0.9)])
+    seen_all = threading.Event()
+
+    def state():
+        clock, share = next(looks, (345.0, 0.0))
+        if share == 0.9:
+            seen_all.set()
+        return nvml.GpuState(clock_mhz={"sm": clock}, utilisation=share)
+
+    monkeypatch.setattr(conditions, "POLL_SECONDS", 0.001)
+    monkeypatch.setattr(conditions, "first_visible_device", lambda: SimpleNamespace(state=state))
+    with Probe().watching() as watch:
+        assert seen_all.wait(10)
+    assert [c.clock_mhz["sm"] for c in watch.conditions] == [300.0, 1980.0, 1965.0, 345.0]
