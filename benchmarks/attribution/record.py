@@ -245,6 +245,8 @@ def append_record(path: Path, record: Record) -> None:
             file.write(old + record.to_json() + "\n")
             file.flush()
             os.fsync(file.fileno())
+        # A temporary file is its owner's alone; what is measured is for whoever may read the folder.
+        Path(temporary).chmod(path.stat().st_mode & 0o777 if path.exists() else 0o644)
         Path(temporary).replace(path)
     except BaseException:
         Path(temporary).unlink(missing_ok=True)

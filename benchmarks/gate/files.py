@@ -37,6 +37,8 @@ def write_whole(path: Path, text: str, what: str) -> None:
                 file.write(text)
                 file.flush()
                 os.fsync(file.fileno())
+            # A temporary file is its owner's alone; what is measured is for whoever may read the folder.
+            Path(temporary).chmod(path.stat().st_mode & 0o777 if path.exists() else 0o644)
             Path(temporary).replace(path)
         except BaseException:
             Path(temporary).unlink(missing_ok=True)

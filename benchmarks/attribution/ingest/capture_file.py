@@ -65,6 +65,8 @@ def save(trace: Trace, path: Path) -> None:
             np.savez_compressed(file, allow_pickle=False, **columns)
         with zipfile.ZipFile(temporary, "a", zipfile.ZIP_DEFLATED) as archive:
             archive.writestr(ABOUT, json.dumps(about, separators=(",", ":")))
+        # A temporary file is its owner's alone; what is measured is for whoever may read the folder.
+        Path(temporary).chmod(path.stat().st_mode & 0o777 if path.exists() else 0o644)
         Path(temporary).replace(path)
     except BaseException:
         Path(temporary).unlink(missing_ok=True)
