@@ -5,10 +5,12 @@ import ast
 import re
 import shlex
 from pathlib import Path
+from statistics import quantiles
 
 import pytest
 
 from benchmarks.attribution.statistics import paired, sequential
+from benchmarks.attribution.statistics.calibration import read_calibrations
 from benchmarks.capture import conditions
 from benchmarks.commands import bisect, calibrate, gate
 from benchmarks.gate import sampling
@@ -54,3 +56,23 @@ def test_every_constant_of_the_rule_is_in_the_prose(module):
     for name in set(numbers) - {"POLL_SECONDS"}:
         assert (name, module.__name__) in rows
         assert f"`{name}`" in METHOD
+
+
+def test_the_published_error_rates_are_those_that_are_stored():
+    """Each figure of the table, from the line in results/ that it was taken from."""
+    section = GATE.split("## Measured error rates")[1]
+    stored = read_calibrations(ROOT / "results" / "epyc-2core")
+    assert any(all(figure in section for figure in published(one)) for one in stored)
+
+
+def published(found):
+    """The table's cells, made from one calibration."""
+    alarms, power, missed = found.false_alarms, found.power(), found.missed()
+    yield f"| {alarms.trials} on identical commits | false alarm | {alarms.count} | 0 to {alarms.high * 100:.3g} % | "
+    found_one = f"the class is called SLOWER | {power.count} | {power.low * 100:.3g} to 100 % | "
+    yield f"| {power.trials} with 3 % in one class | {found_one}"
+    yield f"| passed | {missed.count} | 0 to {missed.high * 100:.3g} % | "
+    for trials in (found.identical, found.injected()):
+        low, middle, high = quantiles(trial.seconds for trial in trials)
+        yield f"{middle:.1f} s ({low:.1f} to {high:.1f}), {found.cost(trials)[1]:.0f} pairs"
+    yield f"load average {min(found.load_average):.1f} to {max(found.load_average):.1f}"
