@@ -9,7 +9,7 @@ from __future__ import annotations
 import importlib
 import os
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -78,6 +78,7 @@ class MeasuredEngine:
             arguments["gates"] = dict(options.gates)
         self._engine = package.load(model, **arguments)
         self._path = model
+        self._made_tokenizer: Any = None
 
     @property
     def backend(self) -> str:
@@ -115,6 +116,42 @@ class MeasuredEngine:
         """Logits of every position, shape [tokens, vocabulary]."""
         return np.asarray(self._engine.logits(np.asarray(tokens, dtype=np.int64)), dtype=np.float32)
 
+    @property
+    def has_vocabulary(self) -> bool:
+        """Whether the file can turn texts into tokens."""
+        return self._engine.file.metadata.get("tokenizer.ggml.model") not in (None, "none", "no_vocab")
+
+    def tokenize(self, text: str) -> list[int]:
+        """Token ids as the engine sees the text, special tokens added and parsed."""
+        return [int(token) for token in self._tokenizer().encode(text)]
+
+    def text(self, tokens: Sequence[int]) -> str:
+        """The text of tokens, control tokens shown."""
+        return str(self._tokenizer().decode(tokens, special=True))
+
+    def greedy(self, tokens: Sequence[int], steps: int) -> list[int]:
+        """The most likely continuation, token by token."""
+        chosen: list[int] = []
+        logits = self._engine.prefill(np.asarray(tokens, dtype=np.int64))
+        while len(chosen) < steps:
+            chosen.append(int(np.argmax(logits)))
+            if len(chosen) < steps:
+                logits = self._engine.decode(chosen[-1])
+        return chosen
+
+    def metadata(self) -> Mapping[str, Any]:
+        """What the file says of itself."""
+        metadata: Mapping[str, Any] = self._engine.file.metadata
+        return metadata
+
+    def weights(self) -> list[tuple[str, tuple[int, ...]]]:
+        """Name and row-major shape of every tensor."""
+        return [(name, tuple(tensor.shape)) for name, tensor in self._engine.file.tensors.items()]
+
+    def float32_weights(self) -> Iterator[NDArray[np.float32]]:
+        """The values of every tensor, in the order of ``weights``, one at a time."""
+        return (tensor.dequantise() for tensor in self._engine.file.tensors.values())
+
     def observe(self, observer: Any | None) -> None:
         """Let ``observer`` see each operation (its begin and end), or nobody."""
         self._engine.observer = observer
@@ -136,6 +173,15 @@ class MeasuredEngine:
             parameters=sum(mix.values()),
             quantisation_mix=mix,
         )
+
+    def _tokenizer(self) -> Any:
+        if self._made_tokenizer is None:
+            try:
+                tokenizer = importlib.import_module("minfer.tokenizer").Tokenizer
+            except ModuleNotFoundError as error:
+                raise CommitTooOldError("minfer.tokenizer: this commit's engine cannot read texts yet") from error
+            self._made_tokenizer = tokenizer.from_metadata(self._engine.file.metadata, self._path.name)
+        return self._made_tokenizer
 
     def close(self) -> None:
         """Drop the model."""
