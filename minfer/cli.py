@@ -57,6 +57,12 @@ def _run(arguments: list[str]) -> int:
     except KeyboardInterrupt:
         print(f"\nminfer {name}: interrupted", file=sys.stderr)
         return 130
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        where = f"{error.filename}: " if error.filename else ""
+        print(f"minfer {name}: {where}{error.strerror or error}; check the disk and the permissions", file=sys.stderr)
+        return 2
     except MemoryError as error:
         print(f"minfer {name}: out of memory ({error or 'no more said'}); give a smaller model or context", file=sys.stderr)
         return 2

@@ -61,6 +61,9 @@ def test_ctrl_c_and_memory_are_one_line(monkeypatch, capsys):
     Module.error = MemoryError("cannot allocate 9 GiB")
     assert cli.main(["run"]) == 2
     assert lines(capsys)[1].startswith("minfer run: out of memory (cannot allocate 9 GiB)")
+    Module.error = OSError(28, "No space left on device")
+    assert cli.main(["run"]) == 2
+    assert lines(capsys)[1] == "minfer run: No space left on device; check the disk and the permissions\n"
     Module.error = MinferError("file x: seen 3,\n   expected 4")
     assert cli.main(["run"]) == 2
     assert lines(capsys)[1] == "minfer run: file x: seen 3, expected 4\n"
