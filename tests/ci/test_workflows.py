@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from benchmarks.commands import gate
+from benchmarks.commands import changes, gate
 from benchmarks.gate.report_markdown import MARKER
 
 CI = Path(__file__).resolve().parents[2] / "ci"
@@ -61,19 +61,27 @@ def scripts():
     yield "pre-push", (CI / "pre-push").read_text()
 
 
-def test_every_gate_command_is_understood():
-    parser = argparse.ArgumentParser(exit_on_error=False)
-    gate.add_arguments(parser)
-    found = 0
+def test_every_command_is_understood():
+    modules = {"gate": gate, "changes": changes}
+    found = []
     for _, script in scripts():
-        for command in re.findall(r"-m benchmarks gate (.*)", script):
-            words = shlex.split(command.split("||")[0].split("</dev/null")[0])
+        for name, command in re.findall(r"-m benchmarks (\w+) (.*)", script):
+            parser = argparse.ArgumentParser(exit_on_error=False)
+            modules[name].add_arguments(parser)
+            words = shlex.split(re.split(r"\|\||</dev/null|>", command)[0])
             if "$@" in words:
                 settled = re.search(r"set -- (--base.*)", script).group(1)
                 words = shlex.split(settled) + [word for word in words if word != "$@"]
             parser.parse_args([word for word in words if "MINFER_GATE_OPTIONS" not in word])
-            found += 1
-    assert found == 3
+            found.append(name)
+    assert sorted(found) == ["changes", "changes", "gate", "gate", "gate"]
+
+
+def test_every_make_target_is_there():
+    targets = re.findall(r"^([a-z-]+):", (CI.parent / "Makefile").read_text(encoding="utf-8"), flags=re.MULTILINE)
+    called = {target for _, script in scripts() for target in re.findall(r"\bmake ([a-z-]+)", script)}
+    assert called == {"setup", "gpu-history"}
+    assert called <= set(targets)
 
 
 def test_the_comment_is_found_by_the_marker_that_the_report_writes():
