@@ -9,6 +9,7 @@ from pathlib import Path
 from ..attribution.events import Trace
 from ..attribution.llama_launches import LaunchOrderError, label_llama_launches
 from ..attribution.macs import TensorShape
+from ..attribution.replay import with_labels_of
 from ..engine import MeasuredEngine, operation_label, weight_table
 from ..peers.llama_cpp import LlamaCpp
 from ..peers.llama_library import PeerUnavailableError
@@ -32,7 +33,11 @@ class CuptiInstrument:
         self._capture = cupti.CuptiCapture(operation_label)
 
     def trace_engine(self, engine: MeasuredEngine, tokens: Sequence[int]) -> Trace:
-        return observed(engine, self._capture, tokens)
+        """With graphs the pass is traced as it is timed, replayed, with labels from a pass without one."""
+        labelled = observed(engine, self._capture, tokens)
+        if not engine.gates.get("graphs"):
+            return labelled
+        return with_labels_of(labelled, self.trace_call(lambda: engine.prefill(tokens)))
 
     def trace_peer(self, model: Path, peer: LlamaCpp, tokens: Sequence[int], repetitions: int) -> list[Trace]:
         tensors = tuple(TensorShape(*row) for row in weight_table(model))
