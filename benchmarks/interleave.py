@@ -47,7 +47,7 @@ def interleaved(
         reasons: list[str] = []
         for name in names if len(rounds) % 2 == 0 else reversed(names):
             time.sleep(SETTLE_S)
-            with probe.watching() as watch:
+            with probe.watching(in_process=True) as watch:
                 ns[name] = arms[name]()
             reason = quarantine_reason(watch.conditions)
             if reason is not None:

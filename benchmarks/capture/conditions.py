@@ -73,9 +73,12 @@ class Probe:
         return self._conditions(when, state, _named(foreign_processes(set(), [processes], set(), {os.getpid()})))
 
     @contextmanager
-    def watching(self) -> Iterator[Watch]:
-        """Watch what runs in the body; ``Watch.conditions`` is complete after it."""
-        watch = Watch()
+    def watching(self, in_process: bool = False) -> Iterator[Watch]:
+        """Watch what runs in the body; ``Watch.conditions`` is complete after it.
+
+        ``in_process``: the sample runs in this process, which holds the GPU before and after it as well.
+        """
+        watch = Watch({os.getpid()} if in_process else set())
         counters = read_cpu(self._proc)
         before = self._device.state() if self._device else None
         first = self._conditions(BEFORE, before, ())
@@ -94,7 +97,10 @@ class Probe:
             foreign = cpu_interference(counters, read_cpu(self._proc), self.limits)
             if before and after:
                 during = [state.processes for _, state in polled]
-                pids = foreign_processes(before.processes, during, after.processes, watch.own)
+                if in_process:
+                    pids = foreign_processes(set(), [before.processes, *during, after.processes], set(), watch.own)
+                else:
+                    pids = foreign_processes(before.processes, during, after.processes, watch.own)
                 foreign = (*foreign, *_named(pids))
             working = (seen for seen, state in polled if state.utilisation != 0)
             watch.conditions = (first, *working, self._conditions(AFTER, after, foreign))

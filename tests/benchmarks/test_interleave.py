@@ -17,7 +17,7 @@ class FakeProbe:
         self.disturbed = set(disturbed)
 
     @contextmanager
-    def watching(self):
+    def watching(self, in_process=False):
         self.count += 1
         foreign = ("other processes used 50% of the cores",) if self.count in self.disturbed else ()
         yield SimpleNamespace(conditions=(Conditions("after", "t", foreign_processes=foreign),))
