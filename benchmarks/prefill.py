@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import statistics
 from typing import Any
 
-from .attribution.macs import us_per_gmac
-from .series import ABSENT, CLASSES, NTS, FromWindow, described, samples
+from .series import ABSENT, CLASSES, NTS, FromWindow, described, key
 
 
 class Wall(FromWindow):
@@ -16,24 +14,20 @@ class Wall(FromWindow):
     param_names = ["nt"]
 
     @described("s/token")
-    def track_seconds_per_token(self, cache: dict[str, str], nt: int) -> Any:
-        wall = self.wall("minfer", nt)
-        return samples([ns / 1e9 / nt for ns in wall.samples_ns]) if wall else ABSENT
+    def track_seconds_per_token(self, values: dict[str, Any], nt: int) -> Any:
+        return values.get(key("seconds_per_token", nt), ABSENT)
 
     @described("ms")
-    def track_gap_ms(self, cache: dict[str, str], nt: int) -> float:
-        wall = self.wall("minfer", nt)
-        return sum(wall.decomposition.gap_ns.values()) / 1e6 if wall and wall.decomposition else ABSENT
+    def track_gap_ms(self, values: dict[str, Any], nt: int) -> Any:
+        return values.get(key("gap_ms", nt), ABSENT)
 
     @described("bytes")
-    def track_peak_memory_bytes(self, cache: dict[str, str], nt: int) -> float:
-        wall = self.wall("minfer", nt)
-        return float(wall.peak_memory_bytes) if wall and wall.peak_memory_bytes is not None else ABSENT
+    def track_peak_memory_bytes(self, values: dict[str, Any], nt: int) -> Any:
+        return values.get(key("peak_memory_bytes", nt), ABSENT)
 
     @described("traced wall / untraced wall")
-    def track_tracer_cost(self, cache: dict[str, str], nt: int) -> float:
-        wall = self.wall("minfer", nt)
-        return statistics.median(wall.traced_ns) / statistics.median(wall.samples_ns) if wall and wall.traced_ns else ABSENT
+    def track_tracer_cost(self, values: dict[str, Any], nt: int) -> Any:
+        return values.get(key("tracer_cost", nt), ABSENT)
 
 
 class Classes(FromWindow):
@@ -43,12 +37,9 @@ class Classes(FromWindow):
     param_names = ["nt", "class"]
 
     @described("ms")
-    def track_class_ms(self, cache: dict[str, str], nt: int, name: str) -> Any:
-        found = self.kernel_class("minfer", nt, name)
-        return samples([ns / 1e6 for ns in found.samples_ns]) if found else ABSENT
+    def track_class_ms(self, values: dict[str, Any], nt: int, name: str) -> Any:
+        return values.get(key("class_ms", nt, name), ABSENT)
 
     @described("us/GMAC")
-    def track_us_per_gmac(self, cache: dict[str, str], nt: int, name: str) -> Any:
-        found = self.kernel_class("minfer", nt, name)
-        unit = us_per_gmac(1.0, found.macs) if found else None
-        return samples([ns * unit for ns in found.samples_ns]) if found and unit is not None else ABSENT
+    def track_us_per_gmac(self, values: dict[str, Any], nt: int, name: str) -> Any:
+        return values.get(key("us_per_gmac", nt, name), ABSENT)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 
 from .attribution.errors import UserFacingError
+from .attribution.record import Record
 from .capture.machine import machine_class, uses_gpu
 from .engine import CommitTooOldError, EngineOptions, import_minfer
 from .models import model_path
@@ -24,13 +25,13 @@ def gates_beside() -> list[dict[str, str]]:
     return found
 
 
-def measure_commit() -> dict[str, str]:
-    """Take the window, keep its record, and hand it to the benchmarks as JSON."""
+def measure_commit() -> Record | None:
+    """Take the window and keep its record; None, said as progress, for a commit too old to be measured."""
     try:
         import_minfer()
     except CommitTooOldError as error:
         say(f"skipped: {error}")
-        return {"skipped": str(error)}
+        return None
     backend = os.environ.get("MINFER_BACKEND", "auto")
     plan = Plan(
         model=model_path(),
@@ -44,5 +45,5 @@ def measure_commit() -> dict[str, str]:
     say(f"commit {os.environ.get('ASV_COMMIT', 'HEAD')[:8]}")
     record = take_window(plan, say)
     keep_record(record)
-    return {"record": record.to_json()}
+    return record
 
