@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -28,12 +28,18 @@ class Arm:
     traced_wall: Callable[[], Wall]
     """The wall's description, traced and taken apart; its samples are still to come."""
     peak_bytes: Callable[[], int | None]
-    """Memory that it took, once it has run."""
+    """Memory that it took, asked right after it has run for the first time and before anything else is opened."""
     close: Callable[[], None]
 
 
 def engine_arm(
-    name: str, engine: MeasuredEngine, memory: PeakMemory, instrument: Instrument, tokens: Sequence[int], traced: int
+    name: str,
+    engine: MeasuredEngine,
+    peak: int | None,
+    instrument: Instrument,
+    tokens: Sequence[int],
+    traced: int,
+    notes: list[str],
 ) -> Arm:
     """The engine as it was opened; ``name`` tells it from the same engine with other gates."""
 
@@ -48,9 +54,11 @@ def engine_arm(
             samples_ns=(),
             memory_bytes=engine.memory(),
         )
-        return decomposed(wall, [instrument.trace_engine(engine, tokens) for _ in range(traced)])
+        traces = [instrument.trace_engine(engine, tokens) for _ in range(traced)]
+        notes.extend(note for trace in traces for note in trace.notes)
+        return decomposed(wall, traces)
 
-    return Arm(name, lambda: engine.prefill(tokens), traced_wall, memory.bytes, lambda: None)
+    return Arm(name, lambda: engine.prefill(tokens), traced_wall, lambda: peak, lambda: None)
 
 
 def peer_ubatches(nt: int) -> tuple[int, ...]:
@@ -59,17 +67,15 @@ def peer_ubatches(nt: int) -> tuple[int, ...]:
     return tuple(sizes) if len(sizes) > 1 else (nt, max(1, nt // 2))
 
 
-def peer_arms(model: Path, instrument: Instrument, tokens: Sequence[int], traced: int, notes: list[str]) -> list[Arm]:
-    """llama.cpp in this process at each ubatch; empty, with a note, where it cannot be had."""
-    arms: list[Arm] = []
+def peer_arms(model: Path, instrument: Instrument, tokens: Sequence[int], traced: int, notes: list[str]) -> Iterator[Arm]:
+    """llama.cpp in this process at each ubatch, each opened when it is asked for; none, with a note, if it cannot be had."""
     try:
         for ubatch in peer_ubatches(len(tokens)):
             memory = PeakMemory(on_device=instrument.gpu_layers > 0)
             peer = open_peer(instrument, model, len(tokens), ubatch)
-            arms.append(_peer_arm(model, peer, memory, instrument, tokens, traced, notes))
+            yield _peer_arm(model, peer, memory, instrument, tokens, traced, notes)
     except PeerUnavailableError as error:
         notes.append(f"no peer: {error}")
-    return arms
 
 
 def _peer_arm(

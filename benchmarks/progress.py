@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
+import time
 from pathlib import Path
 from types import TracebackType
 from typing import Self, TextIO
@@ -11,12 +12,15 @@ from typing import Self, TextIO
 VARIABLE = "MINFER_PROGRESS"
 
 
+_STARTED = time.monotonic()
+
+
 def say(text: str) -> None:
-    """One line of progress, to whoever waits."""
+    """One line of progress, with the seconds since this process began, to whoever waits."""
     path = os.environ.get(VARIABLE)
     if path:
         with Path(path).open("a", encoding="utf-8") as file:
-            file.write(text + "\n")
+            file.write(f"{time.monotonic() - _STARTED:6.1f} s  {text}\n")
 
 
 class Follow:

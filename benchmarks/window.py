@@ -34,6 +34,9 @@ TOKEN_SEED = 37
 FIRST_PLAIN_TOKEN = 300
 """Lower ids are control and byte tokens in every vocabulary met so far."""
 
+WARM_UPS = 2
+"""Rounds that are not counted, after each arm has run once."""
+
 Say = Callable[[str], None]
 
 
@@ -65,8 +68,9 @@ def take_window(plan: Plan, say: Say = lambda text: None) -> Record:
     started = _now()
     probe = Probe()
     states = [probe.snapshot("before")]
+    say("opening the engine")
     engines = {"minfer": _open(plan, plan.engine)}
-    engine = engines["minfer"][0]
+    engine = engines["minfer"].engine
     instrument = instrument_for(engine)
     notes = list(instrument.notes)
     for options in plan.beside:
@@ -103,14 +107,26 @@ def take_window(plan: Plan, say: Say = lambda text: None) -> Record:
     return replace(record, checks=(*checks.record_checks(record), *_same_work(record)))
 
 
-def _open(plan: Plan, options: EngineOptions) -> tuple[MeasuredEngine, PeakMemory]:
+@dataclass(frozen=True, slots=True)
+class _Opened:
+    engine: MeasuredEngine
+    peaks: dict[int, int | None]
+    """Memory by prompt length, measured while nothing else was open."""
+
+
+def _open(plan: Plan, options: EngineOptions) -> _Opened:
     memory = PeakMemory(on_device=uses_gpu(options.backend))
-    return MeasuredEngine(plan.model, options), memory
+    engine = MeasuredEngine(plan.model, options)
+    peaks: dict[int, int | None] = {}
+    for nt in sorted(plan.nts):
+        engine.prefill(prompt(nt, engine.vocabulary))
+        peaks[nt] = memory.bytes()
+    return _Opened(engine, peaks)
 
 
 def _walls(
     plan: Plan,
-    engines: dict[str, tuple[MeasuredEngine, PeakMemory]],
+    engines: dict[str, _Opened],
     instrument: Instrument,
     probe: Probe,
     nt: int,
@@ -118,21 +134,23 @@ def _walls(
     say: Say,
 ) -> list[Wall]:
     """The walls of the engine, of its other gates and of the peer at each of its ubatches; the engine's own comes first."""
-    tokens = prompt(nt, engines["minfer"][0].vocabulary)
-    arms = [engine_arm(name, *opened, instrument, tokens, plan.traced) for name, opened in engines.items()]
+    tokens = prompt(nt, engines["minfer"].engine.vocabulary)
+    arms = [
+        engine_arm(name, opened.engine, opened.peaks[nt], instrument, tokens, plan.traced, notes)
+        for name, opened in engines.items()
+    ]
     say(f"nt {nt}: warming up")
-    warm_ns, peaks = 0, []
+    peaks = [arm.peak_bytes() for arm in arms]
     try:
-        for arm in arms:
-            warm_ns += arm.prefill()
-            peaks.append(arm.peak_bytes())
         if plan.peer:
             for arm in peer_arms(plan.model, instrument, tokens, plan.traced, notes):
                 arms.append(arm)
-                warm_ns += arm.prefill()
+                arm.prefill()
                 peaks.append(arm.peak_bytes())
         else:
             notes.append("no peer: not asked for")
+        # The first passes load, compile and capture; the last one says how long a round takes.
+        warm_ns = [sum(arm.prefill() for arm in arms) for _ in range(WARM_UPS)][-1]
         wanted = planned_rounds(warm_ns, most=plan.samples, least=plan.least_samples, seconds=plan.seconds_per_nt)
         prefills = {arm.name: arm.prefill for arm in arms}
         rounds = interleaved(prefills, wanted, probe, lambda i, of, why: say(f"nt {nt}: sample {i} of {of}{_because(why)}"))
