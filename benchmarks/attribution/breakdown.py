@@ -129,8 +129,10 @@ def _split_keys(
     part = np.array([parts[item.split] for item in by_name] or [0], dtype=np.int64)[name]
     by_shape = of_operation * max(len(parts), 1) + part
     # By function and not by symbol: variants of one template are one split, as its text says.
-    functions = {text: index for index, text in enumerate(dict.fromkeys(map(function_name, trace.names)))}
-    function = np.array([functions[function_name(text)] for text in trace.names] or [0], dtype=np.int64)[name]
+    used, place = np.unique(name, return_inverse=True)
+    functions: dict[str, int] = {}
+    numbers = [functions.setdefault(function_name(trace.names[index]), len(functions)) for index in used.tolist()]
+    function = np.array(numbers, dtype=np.int64)[place]
     by_symbol = (function * max(len(parts), 1) + part) * max(rows.size, 1) + _grid_number(trace.launches, rows)
     return np.where(operation >= 0, by_shape * 2, by_symbol * 2 + 1)
 

@@ -159,6 +159,8 @@ def _sequence(trace: Trace, on_device: NDArray[np.bool_], function: str) -> _Seq
 def _rows_of(trace: Trace, on_device: NDArray[np.bool_], functions: tuple[str, ...]) -> Index:
     """Rows of launches of these functions, in time order."""
     assert trace.launches is not None
-    wanted = np.array([function_name(name) in functions for name in trace.names], dtype=np.bool_)
+    wanted = np.zeros(len(trace.names), dtype=np.bool_)
+    for index in np.unique(trace.launches.name).tolist():
+        wanted[index] = function_name(trace.names[index]) in functions
     rows = np.flatnonzero(wanted[trace.launches.name] & on_device)
     return rows[np.argsort(trace.launches.start[rows], kind="stable")]
