@@ -6,6 +6,8 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
+import numpy as np
+
 from .decompose import devices
 from .events import Trace
 from .llama_launches import LaunchOrderError, label_llama_launches
@@ -45,7 +47,9 @@ def label(
     says that one pass of ``tokens`` is in the window. Raises LaunchOrderError where a llama.cpp trace is of another model
     or length.
     """
-    if trace.launches is not None and any(function_name(name) == "mul_mat_q" for name in trace.names):
+    if trace.launches is not None and any(
+        function_name(trace.names[index]) == "mul_mat_q" for index in np.unique(trace.launches.name).tolist()
+    ):
         alike = attention[0] if len(set(attention)) == 1 else None
         return _llama(trace, tensors, tokens, alike, ubatch, device)
     labels = linear_work(tensors, tokens, experts_used=experts_used)

@@ -77,7 +77,7 @@ def _shapes(args: argparse.Namespace) -> ModelShapes | None:
 
 
 def _answer(args: argparse.Namespace, path: str, shapes: ModelShapes | None) -> Answer:
-    trace = open_trace(path)
+    trace = open_trace(path, with_ranges=args.range is not None or args.iteration is not None)
     window = choose(trace, range_name=args.range, iteration=args.iteration, span=args.span, where=path)
     work = None
     if shapes is not None:

@@ -26,15 +26,18 @@ _NSYS_REPORT = (".nsys-rep", ".qdrep", ".qdstrm", ".nsys-rep.gz")
 _NCU_REPORT = (".ncu-rep", ".nsight-cuprof-report")
 
 
-def open_trace(path: str | Path) -> Trace:
-    """Read a trace of any known format. Raises TraceError with one line for everything else."""
+def open_trace(path: str | Path, *, with_ranges: bool = True) -> Trace:
+    """Read a trace of any known format. Raises TraceError with one line for everything else.
+
+    ``with_ranges`` false spares reading what only a named window needs.
+    """
     path = Path(path)
     head, packed = read_head(path)
     start = head.lstrip(b"\xef\xbb\xbf \t\r\n")
     if head.startswith(nsys_sqlite.MAGIC):
         if packed:
             raise TraceError(f"{path}: a compressed SQLite file; unpack it with gunzip and name the result")
-        return nsys_sqlite.read(path)
+        return nsys_sqlite.read(path, with_ranges=with_ranges)
     if head.startswith(b"PK\x03\x04"):
         return capture_file.load(path)
     for magic, name in _ARCHIVES.items():

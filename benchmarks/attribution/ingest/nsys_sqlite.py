@@ -34,20 +34,23 @@ COPY_KINDS = (
 MEMSET_KIND = 14
 
 
-def read(path: Path) -> Trace:
-    """All device activity, API calls and NVTX ranges of an export. Raises TraceError."""
+def read(path: Path, *, with_ranges: bool = True) -> Trace:
+    """All device activity, API calls and NVTX ranges of an export. Raises TraceError.
+
+    Ranges are host text, often one spelling a call, and only a window needs them: ``with_ranges`` false leaves them unread.
+    """
     check_complete(path)
     try:
         connection = sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro&immutable=1", uri=True)
         try:
-            return _read(connection, path)
+            return _read(connection, path, with_ranges)
         finally:
             connection.close()
     except sqlite3.Error as error:
         raise TraceError(f"{path}: not a whole SQLite file ({error}); export it again with nsys export") from error
 
 
-def _read(connection: sqlite3.Connection, path: Path) -> Trace:
+def _read(connection: sqlite3.Connection, path: Path, with_ranges: bool) -> Trace:
     found = [str(row[0]) for row in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
     tables = {name: tuple(row[1] for row in connection.execute(f'PRAGMA table_info("{name}")')) for name in found}
     database = Database(connection, path, tables)
@@ -68,7 +71,7 @@ def _read(connection: sqlite3.Connection, path: Path) -> Trace:
         launches=launches if launches is not None else _no_launches(),
         copies=copies,
         api_calls=_api_calls(database, strings, names, processes, notes),
-        ranges=_ranges(database, strings, names, notes),
+        ranges=_ranges(database, bool(strings), names) if with_ranges else None,
         names=names.table(),
         copy_kinds=COPY_KINDS if copies is not None else (),
         device_names=_device_names(database),
@@ -220,7 +223,7 @@ def _api_calls(
     return ApiCalls(start=start, end=end, name=ids.astype(np.int32), thread=thread, correlation=correlation)
 
 
-def _ranges(database: Database, strings: dict[int, str], names: Names, notes: list[str]) -> Ranges | None:
+def _ranges(database: Database, strings: bool, names: Names) -> Ranges | None:
     """NVTX push/pop and start/end ranges, from whichever table this version keeps them in."""
     parts: list[tuple[Int64, Int64, Int32, Int64]] = []
     for table in sorted(database.tables):
@@ -228,22 +231,15 @@ def _ranges(database: Database, strings: dict[int, str], names: Names, notes: li
         if not (table.startswith("NVTX") and texts and database.has(table, "start", "end")):
             continue
         thread = '"globalTid"' if database.has(table, "globalTid") else str(ABSENT)
-        by_id = '"textId"' if "textId" in texts else "NULL"
-        # Text that was not registered has no id: give each spelling one below the ids of StringIds.
-        spelt = list[str]()
-        if "text" in texts:
-            rows = database.connection.execute(f'SELECT DISTINCT "text" FROM "{table}" WHERE "text" IS NOT NULL')
-            spelt = [str(row[0]) for row in rows]
-        database.connection.execute("CREATE TEMP TABLE IF NOT EXISTS spelling (value TEXT PRIMARY KEY, id INTEGER)")
-        database.connection.execute("DELETE FROM spelling")
-        database.connection.executemany("INSERT INTO spelling VALUES (?, ?)", [(s, -2 - i) for i, s in enumerate(spelt)])
-        own = '(SELECT id FROM spelling WHERE value = "text")' if "text" in texts else "NULL"
-        start, end, name, tid = database.read(
-            table, ['"start"', '"end"', f"coalesce({own}, {by_id})", thread], 'ifnull("end", 0) > 0'
-        )
-        keep = usable(start, end) & (name != ABSENT)
-        local = {**strings, **{-2 - i: s for i, s in enumerate(spelt)}}
-        parts.append((start[keep], end[keep], _resolve(name[keep], local, names), tid[keep]))
+        registered = '(SELECT value FROM StringIds WHERE id = "textId")' if "textId" in texts and strings else "NULL"
+        own = '"text"' if "text" in texts else "NULL"
+        closed = 'ifnull("end", 0) > 0'
+        start, end, tid = database.read(table, ['"start"', '"end"', thread], closed)
+        spelt = database.texts(table, f"coalesce({own}, {registered})", closed)
+        named = np.array([text is not None for text in spelt], dtype=bool)
+        ids = names.ids("" if text is None else str(text) for text in spelt)
+        keep = usable(start, end) & named
+        parts.append((start[keep], end[keep], ids[keep], tid[keep]))
     if not parts:
         return None
     start, end, ids, tid = (np.concatenate(column) for column in zip(*parts, strict=True))

@@ -10,6 +10,7 @@ import contextlib
 import sqlite3
 import struct
 import warnings
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -37,16 +38,30 @@ class Database:
 
     def read(self, table: str, expressions: list[str], where: str = "1") -> list[Int64]:
         """Integer columns of the rows, NULL as ABSENT. Raises TraceError where a value is no integer."""
-        low, high = self.connection.execute(f'SELECT min(rowid), max(rowid) FROM "{table}"').fetchone()
         parts: list[list[Int64]] = [[] for _ in expressions]
-        if low is not None:
-            concatenated = ", ".join(f"group_concat(ifnull({text}, {ABSENT}))" for text in expressions)
-            query = f'SELECT count(*), {concatenated} FROM "{table}" WHERE rowid BETWEEN ? AND ? AND ({where})'
-            for block in range(low, high + 1, BLOCK_ROWS):
-                count, *texts = self.connection.execute(query, (block, block + BLOCK_ROWS - 1)).fetchone()
-                for part, text, expression in zip(parts, texts, expressions, strict=True):
-                    part.append(_integers(text or "", count, f"{self.path}: {table}.{expression}"))
+        concatenated = ", ".join(f"group_concat(ifnull({text}, {ABSENT}))" for text in expressions)
+        query = f'SELECT count(*), {concatenated} FROM "{table}" WHERE rowid BETWEEN ? AND ? AND ({where})'
+        for block in self._blocks(table):
+            count, *texts = self.connection.execute(query, block).fetchone()
+            for part, text, expression in zip(parts, texts, expressions, strict=True):
+                part.append(_integers(text or "", count, f"{self.path}: {table}.{expression}"))
         return [np.concatenate(part) if part else np.zeros(0, dtype=np.int64) for part in parts]
+
+    def texts(self, table: str, expression: str, where: str = "1") -> list[str | None]:
+        """A column of texts, row for row with ``read`` of the same table and condition."""
+        query = f'SELECT {expression} FROM "{table}" WHERE {where} ORDER BY rowid'
+        return [row[0] for row in self.connection.execute(query)]
+
+    def _blocks(self, table: str) -> Iterator[tuple[int, int]]:
+        """First and last rowid of each block; rows are counted, since row ids may have any gaps."""
+        (low,) = self.connection.execute(f'SELECT min(rowid) FROM "{table}"').fetchone()
+        (last,) = self.connection.execute(f'SELECT max(rowid) FROM "{table}"').fetchone()
+        step = f'SELECT rowid FROM "{table}" WHERE rowid >= ? ORDER BY rowid LIMIT 1 OFFSET {BLOCK_ROWS - 1}'
+        while low is not None:
+            found = self.connection.execute(step, (low,)).fetchone()
+            high = last if found is None else found[0]
+            yield low, high
+            (low,) = self.connection.execute(f'SELECT min(rowid) FROM "{table}" WHERE rowid > ?', (high,)).fetchone()
 
 
 def _integers(text: str, count: int, where: str) -> Int64:

@@ -197,3 +197,19 @@ def test_copies_of_the_real_export_dominate():
     trace = open_trace(shared_file("traces", "nsys_h100_2gpu_1s.sqlite"))
     rows = (trace.copies.device == 0) & (trace.copies.kind == trace.copy_kinds.index("host to device"))
     assert int((trace.copies.end - trace.copies.start)[rows].sum()) == 920_872_841
+
+
+def test_rows_whose_ids_have_wide_gaps_are_read(tmp_path, monkeypatch):
+    path = nsys_sqlite(tmp_path / "t.sqlite")
+    connection = sqlite3.connect(path)
+    connection.execute("UPDATE CUPTI_ACTIVITY_KIND_KERNEL SET rowid = 1 << 60 WHERE rowid = 4")
+    connection.commit()
+    connection.close()
+    monkeypatch.setattr("benchmarks.attribution.ingest.sqlite_columns.BLOCK_ROWS", 2)
+    assert open_trace(path).launches.start.tolist() == [row[0] for row in KERNELS]
+
+
+def test_ranges_are_left_unread_where_no_window_needs_them(tmp_path):
+    path = nsys_sqlite(tmp_path / "t.sqlite")
+    assert open_trace(path, with_ranges=False).ranges is None
+    assert open_trace(path).ranges is not None
