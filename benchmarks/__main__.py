@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import argparse
 import importlib
+import os
 import pkgutil
 import sys
 
@@ -32,6 +33,11 @@ def main(arguments: list[str] | None = None) -> int:
     module.add_arguments(parser)
     try:
         code: int = module.run(parser.parse_args(arguments[1:]))
+        sys.stdout.flush()
+    except BrokenPipeError:
+        # Who reads the answer has seen enough (| head): nothing is left to say, at exit either.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 141
     except KeyboardInterrupt:
         print(f"benchmarks {name}: interrupted", file=sys.stderr)
         return 130
