@@ -15,7 +15,7 @@ import numpy as np
 from ..events import ApiCalls, Copies, Int32, Int64, Launches, Ranges, Trace, TraceError
 from .columns import Names, check_times, usable
 from .processes import Processes
-from .sqlite_columns import ABSENT, Database, check_complete
+from .sqlite_columns import ABSENT, Database, bound_work, check_complete
 
 FORMAT = "nsys sqlite"
 MAGIC = b"SQLite format 3\x00"
@@ -43,6 +43,7 @@ def read(path: Path, *, with_ranges: bool = True) -> Trace:
     try:
         connection = sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro&immutable=1", uri=True)
         try:
+            bound_work(connection, path.stat().st_size)
             return _read(connection, path, with_ranges)
         finally:
             connection.close()

@@ -7,6 +7,7 @@ would be one more dependency for every user.
 from __future__ import annotations
 
 import contextlib
+import itertools
 import sqlite3
 import struct
 import warnings
@@ -21,6 +22,8 @@ from ..events import Int64, TraceError
 ABSENT = -1
 """Stands for NULL in identifiers, none of which is negative."""
 BLOCK_ROWS = 250_000
+INSTRUCTIONS_PER_BYTE = 50
+TICK = 100_000
 
 
 @dataclass(frozen=True)
@@ -60,8 +63,12 @@ class Database:
         while low is not None:
             found = self.connection.execute(step, (low,)).fetchone()
             high = last if found is None else found[0]
+            if high < low:
+                raise TraceError(f"{self.path}: {table} is out of order; the file is corrupt, export it again")
             yield low, high
             (low,) = self.connection.execute(f'SELECT min(rowid) FROM "{table}" WHERE rowid > ?', (high,)).fetchone()
+            if low is not None and low <= high:
+                raise TraceError(f"{self.path}: {table} is out of order; the file is corrupt, export it again")
 
 
 def _integers(text: str, count: int, where: str) -> Int64:
@@ -74,6 +81,16 @@ def _integers(text: str, count: int, where: str) -> Int64:
     if len(values) != count:
         raise TraceError(f"{where}: holds something that is not an integer; export it again with nsys export")
     return values
+
+
+def bound_work(connection: sqlite3.Connection, size: int) -> None:
+    """Stop a query that a file of ``size`` bytes cannot need: pages of a corrupt file may lead round in a circle.
+
+    Reading takes about one instruction of SQLite's machine a byte; what is stopped raises sqlite3.OperationalError.
+    """
+    ticks = itertools.count()
+    allowed = 100 + size * INSTRUCTIONS_PER_BYTE // TICK
+    connection.set_progress_handler(lambda: next(ticks) > allowed, TICK)
 
 
 def check_complete(path: Path) -> None:

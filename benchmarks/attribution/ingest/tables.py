@@ -99,7 +99,7 @@ def _csv(line: str, body: str, where: str) -> Table:
 
     end = re.search(r"^\s*$", body, re.MULTILINE)
     block = line + "\n" + (body[: end.start()] if end else body)
-    header = next(iter(_csv_rows(line)))
+    header = _distinct(next(iter(_csv_rows(line))), where)
     try:
         table = pyarrow.csv.read_csv(
             io.BytesIO(block.encode()),
@@ -116,6 +116,13 @@ def _csv_rows(text: str) -> list[list[str]]:
     import csv
 
     return [[cell.strip() for cell in row] for row in csv.reader(io.StringIO(text))]
+
+
+def _distinct(header: list[str], where: str) -> list[str]:
+    twice = next((name for name in header if header.count(name) > 1), None)
+    if twice is not None:
+        raise TraceError(f"{where}: column {twice!r} occurs {header.count(twice)} times; the report was edited")
+    return header
 
 
 def _one_chunk(column: Any) -> Any:
@@ -160,6 +167,7 @@ def _markdown(line: str, body: str, where: str) -> Table:
 def _from_rows(header: list[str], rows: list[list[str]], where: str) -> Table:
     import pyarrow as pa
 
+    _distinct(header, where)
     for row in rows:
         if len(row) != len(header):
             raise TraceError(f"{where}: a row has {len(row)} cells under {len(header)} headers; the file was cut or edited")

@@ -7,6 +7,7 @@ import pytest
 
 from benchmarks.attribution.events import TraceError
 from benchmarks.attribution.ingest import open_trace
+from benchmarks.attribution.ingest.sqlite_columns import bound_work
 from tests.benchmarks.attribution.ingest.builders import KERNELS, RANGES, T0, nsys_sqlite
 from tests.shared_files import shared_file
 
@@ -213,3 +214,10 @@ def test_ranges_are_left_unread_where_no_window_needs_them(tmp_path):
     path = nsys_sqlite(tmp_path / "t.sqlite")
     assert open_trace(path, with_ranges=False).ranges is None
     assert open_trace(path).ranges is not None
+
+
+def test_a_query_that_goes_round_in_a_circle_is_stopped():
+    connection = sqlite3.connect(":memory:")
+    bound_work(connection, 1000)
+    with pytest.raises(sqlite3.OperationalError, match="interrupted"):
+        connection.execute("WITH RECURSIVE g(i) AS (SELECT 0 UNION ALL SELECT 1 - i FROM g) SELECT sum(i) FROM g").fetchone()

@@ -89,6 +89,7 @@ def test_gpu_trace_in_seconds_is_exact(tmp_path):
         (text.csv_text(text.KERN_SUM_HEADER, [("1", "many", "2", "1", "k")]), "no number"),
         (text.csv_text(text.KERN_SUM_HEADER, [("1", "5", "2")]), "does not fit the header"),
         (text.csv_text(text.KERN_SUM_HEADER, [("1", "-5", "2", "1", "k")]), "negative time"),
+        (text.csv_text((*text.KERN_SUM_HEADER, "Name"), [("1", "5", "2", "1", "k", "k")]), "'Name' occurs 2 times"),
         (text.csv_text(text.KERN_SUM_HEADER, [("1", "nan", "2", "1", "k")]), "no number"),
         (text.csv_text(("Time (%)", "Total Time (parsec)", "Instances", "Name"), [("1", "5", "2", "k")]), "unknown unit"),
         (text.csv_text(text.GPU_TRACE_HEADER, [("5", "-1", *[""] * 18, "k")]), "end before they start"),
