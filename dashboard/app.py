@@ -24,7 +24,11 @@ screens = [
     st.Page("screens/queue.py", title="Queue", icon=":material/format_list_numbered:", url_path="queue"),
     st.Page("screens/kernels.py", title="Kernels", icon=":material/memory:", url_path="kernels"),
     st.Page("screens/predictions.py", title="Predictions", icon=":material/target:", url_path="predictions"),
+    st.Page("screens/changes.py", title="Changes", icon=":material/timeline:", url_path="changes"),
     st.Page("screens/trust.py", title="Trust", icon=":material/verified:", url_path="trust"),
+    st.Page("screens/explore.py", title="Explore", icon=":material/search:", url_path="explore"),
+    st.Page("screens/import_trace.py", title="Import", icon=":material/upload_file:", url_path="import"),
+    st.Page("screens/published.py", title="Published example", icon=":material/menu_book:", url_path="published"),
 ]
 chosen = st.navigation(screens, position="sidebar")
 session.begin()

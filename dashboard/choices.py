@@ -20,17 +20,32 @@ def url_value(key: str) -> str | None:
 
 
 def choose(
-    label: str, options: Sequence[str], key: str, default: str, show: Callable[[str], str] = str, place: Any = st
+    label: str,
+    options: Sequence[str],
+    key: str,
+    default: str,
+    show: Callable[[str], str] = str,
+    place: Any = st,
+    keep: bool = False,
 ) -> str:
-    """A select box whose option itself (not its label) is the URL's value; an unknown one falls back to ``default``."""
-    said = st.query_params.get(key)
-    current = said if said is not None and said in options else default
+    """A select box whose option itself (not its label) is the URL's value; an unknown one falls back to ``default``.
+
+    ``keep`` carries the choice to the other screens, whose links start with an empty query, and writes it into their URLs.
+    """
+    kept = f"kept-{key}"
+    candidates = [st.query_params.get(key), st.session_state.get(kept) if keep else None]
+    current = next((value for value in candidates if value is not None and value in options), default)
+    if keep:
+        st.session_state[kept] = current
+        if current != default and st.query_params.get(key) != current:
+            st.query_params[key] = current
     widget = f"choice-{key}"
     if st.session_state.get(widget) != current:
         st.session_state[widget] = current
 
     def changed() -> None:
         st.query_params[key] = st.session_state[widget]
+        st.session_state[kept] = st.session_state[widget]
 
     place.selectbox(label, options, key=widget, format_func=show, on_change=changed)
     return current

@@ -45,6 +45,7 @@ _INKS: dict[str, Ink] = {
     "logits": Ink("#EE99AA"),
     COPY: Ink("#8C8C8C", "x"),
     UNCLASSIFIED: Ink("#D62728", "x"),
+    "not published": Ink("#B5B5B5", "."),
     GAP_PREFIX + "host-late": Ink("#9E9E9E", "/"),
     GAP_PREFIX + "queued": Ink("#9E9E9E", "\\"),
     GAP_PREFIX + "host code": Ink("#9E9E9E", "-"),

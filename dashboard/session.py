@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
+from urllib.parse import urlencode
 
 import pandas as pd
 import plotly.graph_objects as go
@@ -13,10 +15,12 @@ import streamlit as st
 from benchmarks.attribution.record import Record, RecordError, Wall
 
 from .charts.axes import chart_options
+from .choices import choose
 from .configuration import Settings, settings
 from .data import Reader, Results
-from .text import for_markdown
+from .text import for_markdown, shortened
 
+T = TypeVar("T")
 ENGINE = "minfer"
 PEER = "llama.cpp"
 MOST_RECORDS = 400
@@ -30,7 +34,6 @@ class Selection:
     machine: str
     digest: str
     nt: int
-    image_format: str
     walls: pd.DataFrame
     parts: pd.DataFrame
 
@@ -79,6 +82,11 @@ def results() -> Results:
     return found
 
 
+def ask(question: Callable[[Results], T]) -> T:
+    """Ask the results; a cache that turns out to be damaged is rebuilt first."""
+    return _reader(str(results().folder)).ask(question)
+
+
 def selection() -> Selection:
     """The sidebar's choice of machine, model and nt. Where there is nothing to choose it says so and ends the run."""
     found = results()
@@ -87,20 +95,23 @@ def selection() -> Selection:
         _explain_empty(found)
         st.stop()
     with st.sidebar:
-        machine = st.selectbox("Machine", found.machines, key="machine", bind="query-params")
+        machine = choose("Machine", found.machines, "machine", found.machines[0], keep=True)
         rows = found.walls[found.walls["machine"] == machine]
-        models = {f"{row.model} {row.digest[:8]}": row.digest for row in rows.drop_duplicates("digest").itertuples()}
-        digest = models[st.selectbox("Model", list(models), key="model", bind="query-params")]
+        models = {str(row.digest)[:12]: row for row in rows.drop_duplicates("digest").itertuples()}
+        first = next(iter(models))
+        model = choose(
+            "Model", list(models), "model", first, lambda key: f"{shortened(models[key].model, 60)} ({key[:6]})", keep=True
+        )
+        digest = models[model].digest
         rows = rows[rows["digest"] == digest]
         lengths = sorted(int(nt) for nt in rows["nt"].unique())
-        nt = st.selectbox("Prompt tokens (nt)", lengths, index=len(lengths) - 1, key="nt", bind="query-params")
-        image_format = st.segmented_control(
-            "Chart image", ["png", "svg"], default="png", required=True, key="image", bind="query-params"
-        )
+        nt = int(choose("Prompt tokens (nt)", [str(item) for item in lengths], "nt", str(lengths[-1]), keep=True))
+        choose("Chart image", ["png", "svg"], "image", "png", keep=True)
+        link_to_this_view()
     rows = rows[rows["nt"] == nt]
-    parts = _reader(str(found.folder)).ask(lambda now: now.parts(str(machine), int(nt or 0)))
+    parts = _reader(str(found.folder)).ask(lambda now: now.parts(machine, nt))
     parts = parts[parts["window"].isin(rows["window"])]
-    return Selection(str(machine), str(digest), int(nt or 0), str(image_format), rows, parts)
+    return Selection(machine, str(digest), nt, rows, parts)
 
 
 def record(machine: str, commit: str, line: int) -> Record:
@@ -132,13 +143,21 @@ def newest_records(machine: str) -> list[Record]:
 
 def show_chart(figure: go.Figure, name: str, alt: str) -> None:
     """Draw a chart; ``name`` is its key and the name of its saved image, ``alt`` what it shows for who cannot see it."""
-    options = chart_options(name, str(st.session_state.get("image") or "png"))
+    options = chart_options(name, str(st.session_state.get("kept-image", "png")))
     st.plotly_chart(figure, key=name, config=options, alt=alt)
 
 
 def common_query() -> dict[str, str]:
     """What a link to another screen keeps of this one's URL."""
     return {key: st.query_params[key] for key in ("machine", "model", "nt", "image") if key in st.query_params}
+
+
+def link_to_this_view() -> None:
+    """The URL of what is on the screen, with a button that copies it."""
+    pairs = [(key, value) for key in st.query_params for value in st.query_params.get_all(key)]
+    address = (st.context.url or "").split("?")[0]
+    with st.popover("Link to this view", icon=":material/link:"):
+        st.code(f"{address}?{urlencode(pairs)}" if pairs else address, language=None, wrap_lines=True)
 
 
 def describe_measurement(taken: Record, wall: Wall) -> None:

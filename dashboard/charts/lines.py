@@ -8,7 +8,7 @@ import plotly.graph_objects as go
 
 from ..text import for_hover
 from .axes import MOST_POINTS, commit_axis, commit_hover, style
-from .decimate import extremes
+from .decimate import extremes, representatives
 
 
 def over_commits(
@@ -32,9 +32,22 @@ def over_commits(
     most = max(64, MOST_POINTS // max(1, rows["line"].nunique()))
     for name, line in rows.sort_values("order").groupby("line", sort=False):
         line = line.reset_index(drop=True)
-        line = line.iloc[extremes(line["value"].to_numpy(dtype=float), most)]
-        x = line["order"].map(place)
         colour = colours.get(str(name), "#808080")
+        if len(line) > most:
+            # The lightly drawn envelope keeps every spike; the line over it is the middle of each stretch.
+            values = line["value"].to_numpy(dtype=float)
+            envelope = line.iloc[extremes(values, most // 2)]
+            figure.add_scatter(
+                x=envelope["order"].map(place),
+                y=envelope["value"],
+                mode="lines",
+                line={"color": _transparent(colour), "width": 1},
+                hoverinfo="skip",
+                showlegend=False,
+                legendgroup=for_hover(str(name)),
+            )
+            line = line.iloc[representatives(values, most // 2)]
+        x = line["order"].map(place)
         band = line["low"].notna() & line["high"].notna()
         if band.any():
             bx = x[band].to_numpy()
@@ -46,7 +59,7 @@ def over_commits(
                 line={"width": 0},
                 hoverinfo="skip",
                 showlegend=False,
-                legendgroup=str(name),
+                legendgroup=for_hover(str(name)),
                 mode="lines",
             )
         hover = [
@@ -58,7 +71,7 @@ def over_commits(
             x=x,
             y=line["value"],
             name=for_hover(str(name)),
-            legendgroup=str(name),
+            legendgroup=for_hover(str(name)),
             customdata=hover,
             hovertemplate="%{customdata}<extra></extra>",
             mode="lines+markers" if len(line) <= 120 else "lines",
@@ -78,7 +91,7 @@ def over_commits(
                     text="◆",
                     showarrow=False,
                     font={"color": "#AA3377", "size": 13},
-                    hovertext=str(point.text),
+                    hovertext=for_hover(str(point.text)),
                     yanchor="middle",
                 )
     style(figure, height, y_title)

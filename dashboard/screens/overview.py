@@ -5,7 +5,8 @@ from __future__ import annotations
 import pandas as pd
 import streamlit as st
 
-from dashboard import session
+from benchmarks.attribution.change_report import Change
+from dashboard import examine, session
 from dashboard.charts.decomposition import stacked
 from dashboard.charts.lines import over_commits
 from dashboard.colours import ENGINES
@@ -36,6 +37,7 @@ st.title("Where did the time go?")
 chosen = session.selection()
 found = session.results()
 ours = newest_walls(chosen.walls, session.ENGINE)
+lasting: list[Change] = []
 if ours.empty:
     st.info(
         f"No wall of {session.ENGINE} on this machine, model and nt; the charts show the other engines.",
@@ -46,7 +48,9 @@ else:
     record, wall = pairs[-1]
     moved, _ = what_moved(pairs[0] if len(pairs) > 1 else None, pairs[-1])
     next_step, _entries = what_next(record, wall)
-    answers = [fresh(record, found.known), trustworthy(record, wall), moved, next_step]
+    lasting = examine.wall_changes(chosen)
+    which = examine.which_commit(lasting, found.commits)
+    answers = [fresh(record, found.known), trustworthy(record, wall), moved, which, next_step]
     show_answers(answers)
     reasons = why_expired(session.newest_records(chosen.machine), found.known, record.commit)
     if reasons:
@@ -65,7 +69,7 @@ rate = walls.assign(
     high=walls["nt"] / (walls["low_ns"] / 1e9),
 )
 session.show_chart(
-    over_commits(rate, metric("tokens_per_second").axis, ENGINES),
+    over_commits(rate, metric("tokens_per_second").axis, ENGINES, change_points=examine.marks_of(lasting)),
     "prefill-rate",
     "Prefill rate of each engine over commits, with intervals",
 )

@@ -36,8 +36,7 @@ def bars(entries: list[Entry]) -> go.Figure:
     return figure
 
 
-OPENED = 8
-"""Entries whose arithmetic is opened out; the table below holds all."""
+OPENED = 8  # entries whose arithmetic is opened out; the table below holds all
 
 chosen = session.selection()
 found = session.results()

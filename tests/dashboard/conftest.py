@@ -46,6 +46,8 @@ def open_screen(monkeypatch):
     def run(screen: str, results: Path, **query: str) -> AppTest:
         monkeypatch.setenv("MINFER_RESULTS", str(results))
         test = AppTest.from_file(str(APP), default_timeout=60)
+        if screen == "import_trace":
+            test.run()  # its URL is not its file's name, so that Streamlit must have seen the list of screens
         if screen != "overview":
             test.switch_page(f"screens/{screen}.py")
         for key, value in query.items():

@@ -35,7 +35,7 @@ def test_each_unit_is_reached_by_its_url(open_screen, history, view, expected):
 
 def test_an_unknown_url_value_falls_back_to_the_first_choice(open_screen, history):
     test = open_screen("overview", history, machine="nobody", nt="banana", view="x")
-    assert test.sidebar.selectbox(key="machine").value == "h200"
+    assert test.sidebar.selectbox(key="choice-machine").value == "h200"
 
 
 def test_a_missing_folder_says_what_to_do(open_screen, tmp_path):
