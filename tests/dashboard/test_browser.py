@@ -1,0 +1,157 @@
+"""End to end in a real browser: every screen opens, clicks work, a shared URL is followed, a file is dropped."""
+
+from __future__ import annotations
+
+import json
+import re
+
+import pytest
+
+from tests.dashboard import browser
+from tests.dashboard.test_screens import llama_bench_rows
+from tools import big_history, small_history
+
+SCREENS = ("", "commit", "compare", "queue", "kernels", "predictions", "changes", "trust", "explore", "import", "published")
+pytestmark = [
+    pytest.mark.browser,
+    pytest.mark.skipif(
+        browser.executable() is None, reason="no chromium on this machine: run `make browser`, or set MINFER_CHROMIUM"
+    ),
+]
+
+
+@pytest.fixture(scope="module")
+def chromium():
+    playwright = pytest.importorskip("playwright.sync_api")
+    with playwright.sync_playwright() as driver:
+        running = driver.chromium.launch(executable_path=browser.executable(), args=list(browser.FLAGS))
+        yield running
+        running.close()
+
+
+@pytest.fixture(scope="module")
+def results(tmp_path_factory):
+    """Records and asv results in one folder, with hostile text among them."""
+    folder = tmp_path_factory.mktemp("browser") / "results"
+    big_history.write(folder, 20, 30, seed=5)
+    (folder / "commits.jsonl").unlink()
+    small_history.write(folder, commits=30, seed=5, layers=2)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def address(results):
+    with browser.serving(results) as base:
+        yield base
+
+
+@pytest.fixture
+def watched(chromium, address):
+    context = chromium.new_context(viewport={"width": 1280, "height": 900})
+    yield browser.Watched(context, address)
+    context.close()
+
+
+@pytest.mark.parametrize("screen", SCREENS)
+def test_a_screen_opens_by_its_url(watched, screen):
+    watched.open(screen)
+    watched.check()
+    assert watched.page.locator("h1").count() == 1
+
+
+@pytest.mark.parametrize(("width", "scheme"), [(390, "light"), (1280, "dark")])
+def test_no_screen_is_wider_than_the_window(chromium, address, width, scheme):
+    context = chromium.new_context(viewport={"width": width, "height": 844}, color_scheme=scheme)
+    page = browser.Watched(context, address)
+    for screen in ("", "commit", "compare", "explore"):
+        page.open(screen)
+        page.check()
+        widest = page.page.evaluate("document.querySelector('[data-testid=\"stMain\"]').scrollWidth")
+        assert widest <= width, f"{screen or 'overview'} is {widest} px wide"
+    dark = page.page.evaluate("getComputedStyle(document.querySelector('.stApp')).backgroundColor")
+    assert (sum(map(int, re.findall(r"\d+", dark)[:3])) < 200) == (scheme == "dark")
+    context.close()
+
+
+def test_a_click_changes_the_url_and_the_url_brings_the_view_back(watched, chromium, address):
+    watched.open("")
+    watched.page.get_by_role("radio", name="share of wall").click()
+    watched.settle()
+    shared = watched.page.url
+    assert "view=share" in shared
+    context = chromium.new_context()
+    other = browser.Watched(context, address)
+    other.open(shared.removeprefix(address + "/"))
+    assert other.page.get_by_role("radio", name="share of wall").is_checked()
+    assert "traced wall" in other.page.locator('[data-testid="stCaptionContainer"]').last.inner_text()
+    other.check()
+    context.close()
+    watched.check()
+
+
+def test_the_keyboard_steps_through_commits(watched):
+    watched.open("commit")
+    first = watched.page.locator("code").first.inner_text()
+    watched.page.locator("h1").click()
+    watched.page.keyboard.press("j")
+    watched.page.wait_for_url("**commit=**")
+    watched.settle()
+    second = watched.page.locator("code").first.inner_text()
+    assert second != first
+    watched.page.keyboard.press("k")
+    watched.settle()
+    assert watched.page.locator("code").first.inner_text() == first
+    watched.check()
+
+
+def test_a_question_leads_to_its_screen(watched):
+    watched.open("?nt=512")
+    watched.page.get_by_role("link", name="What next?").click()
+    watched.page.wait_for_url("**/queue?**")
+    watched.settle()
+    assert "nt=512" in watched.page.url
+    assert "What to do next" in watched.page.locator("h1").inner_text()
+    watched.check()
+
+
+def test_the_selection_goes_along_to_other_screens(watched):
+    watched.open("?nt=512")
+    watched.page.locator('[data-testid="stSidebarNav"]').get_by_text("Commit", exact=True).click()
+    watched.page.wait_for_url("**/commit?**nt=512**")
+    watched.settle()
+    assert "nt = 512" in watched.page.locator('[data-testid="stMain"]').inner_text()
+    watched.check()
+
+
+def test_a_dropped_file_gets_its_portrait(watched, tmp_path):
+    path = tmp_path / "<img src=x onerror=alert(1)>.json"
+    path.write_bytes(llama_bench_rows())
+    watched.open("import")
+    watched.page.locator('input[type="file"]').set_input_files(path)
+    watched.page.get_by_text("Benchmark rows").wait_for(timeout=30_000)
+    watched.settle()
+    assert watched.page.locator("img[src=x]").count() == 0
+    watched.check()
+
+
+def test_hostile_subjects_stay_text(watched, results):
+    commits = [json.loads(line) for line in (results / "commits.jsonl").read_text().splitlines()]
+    hostile = next(item for item in commits if "<script>" in item["subject"])
+    watched.open(f"commit?commit={hostile['commit'][:12]}")
+    heading = watched.page.locator("h3").first
+    assert '<script>alert("x")</script>' in heading.inner_text()
+    assert watched.page.locator("[data-testid=stMain] img").count() == 0
+    assert watched.page.locator('a[href^="javascript:"]').count() == 0
+    watched.check()
+
+
+def test_a_commit_added_while_open_appears_after_a_reload(watched, results):
+    watched.open("")
+    path = sorted((results / "h200" / "records").glob("*.jsonl"))[0]
+    record = json.loads(path.read_text())
+    record |= {"commit": "e" * 40, "commit_time": "2031-01-01T00:00:00+00:00"}
+    (path.parent / ("e" * 40 + ".jsonl")).write_text(json.dumps(record) + "\n")
+    watched.page.wait_for_timeout(5_200)
+    watched.open("")
+    assert "eeeeeeee" in watched.page.locator('[data-testid="stMain"]').inner_text()
+    watched.check()
