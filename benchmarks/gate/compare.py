@@ -46,6 +46,8 @@ class Settings:
     most_pairs: int | None = None
     resume: bool = False
     limits: Limits = field(default_factory=Limits)
+    repository: str | None = None
+    """The checkout, where it is not the one that the command runs in; only commands to repeat name it."""
     with_compiled: bool = False
     """Whether to compare the commits' cubins too."""
 

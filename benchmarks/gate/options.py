@@ -70,6 +70,7 @@ def settings_from(args: argparse.Namespace) -> Settings:
         timeout=args.timeout,
         most_pairs=args.max_pairs,
         resume=getattr(args, "resume", False),
+        repository=None if args.repository.resolve() == CHECKOUT else str(args.repository.resolve()),
         limits=Limits(args.foreign_limit, 1.0) if args.foreign_limit == 1 else Limits(args.foreign_limit),
     )
 

@@ -90,7 +90,7 @@ def run_pair(request: Request, checkouts: Mapping[str, Path], first: str, probe:
         inject = request.inject if arm == "head" else {}
         runs[arm] = run_arm(replace(request, arm=arm, checkout=str(checkouts[arm]), inject=inject), probe, timeout)
     base, head = runs["base"], runs["head"]
-    reasons = [reason for run in (base, head) if (reason := quarantine_reason(run.conditions))]
+    reasons = [f"{arm} {reason}" for arm in ARMS if (reason := quarantine_reason(runs[arm].conditions))]
     drift = clock_drift(base.conditions, head.conditions, probe.limits)
     last = head.conditions[-1]
     return Pair(

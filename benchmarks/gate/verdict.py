@@ -158,7 +158,7 @@ def gate_command(base: Revision, head: Revision, settings: Settings) -> str:
 def common_words(settings: Settings) -> list[str]:
     """Settings that differ from their defaults, as the options of ``gate`` and ``bisect``."""
     default = Settings()
-    words: list[str] = []
+    words = ["--repository", settings.repository] if settings.repository else []
     if settings.workload != PREFILL:
         words += ["--workload", settings.workload]
     if settings.model:

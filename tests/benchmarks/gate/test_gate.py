@@ -60,6 +60,7 @@ def test_a_slower_class_is_named_with_size_certainty_and_what_to_run_next(histor
     out = capsys.readouterr().out
     assert "REGRESSED: prefill@64/attention is slower by +7." in out
     assert f"again: python -m benchmarks gate --base {history.commits['base'][:10]} --head" in out
+    assert f"--repository {history.root}" in out
     assert "next:  python -m benchmarks bisect --metric prefill@64/attention" in out
 
     verdict = json.loads((tmp_path / "v.json").read_text())
@@ -182,7 +183,7 @@ def test_a_machine_that_is_not_alone_is_unfit(history, monkeypatch, capsys):
     monkeypatch.setattr(replicate, "quarantine_reason", lambda conditions: "not alone: process 7 on the GPU")
     assert gate(history) == Exit.UNFIT
     captured = capsys.readouterr()
-    assert "6 of 6 pairs quarantined, the last one: not alone: process 7 on the GPU" in captured.err
+    assert "6 of 6 pairs quarantined, the last one: base not alone: process 7 on the GPU; head not" in captured.err
     assert "pair quarantined" in captured.err
 
 
