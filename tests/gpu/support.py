@@ -30,9 +30,9 @@ class Gpu:
         dtype = next(name for name, kind in _DTYPES.items() if host.dtype == kind)
         memory = self.device.allocate(host.nbytes)
         self._alive.append(memory)
-        self.device.upload(int(memory.data.ptr), np.ascontiguousarray(host))
+        self.device.upload(memory.pointer, np.ascontiguousarray(host))
         self.device.stream.synchronize()
-        return DeviceArray(int(memory.data.ptr), host.shape, dtype)
+        return DeviceArray(memory.pointer, host.shape, dtype)
 
     def poisoned(self, shape: tuple[int, ...], dtype: str) -> DeviceArray:
         """Memory of NaN."""

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from math import prod
-from typing import Any
+from typing import Protocol
 
 SIZES = {"f16": 2, "f32": 4, "i32": 4, "u8": 1}
 _ALIGN = 256
@@ -58,6 +59,13 @@ def overlap(a: DeviceArray, b: DeviceArray) -> bool:
     return a.pointer < b.pointer + b.nbytes and b.pointer < a.pointer + a.nbytes
 
 
+class Memory(Protocol):
+    """What an arena takes its chunks from; it lives as long as somebody refers to it."""
+
+    @property
+    def pointer(self) -> int: ...
+
+
 class Arena:
     """Gives out memory in order and takes all of it back at once.
 
@@ -65,9 +73,9 @@ class Arena:
     pass that needs more than there is gets a further chunk; ``settle`` joins the chunks when nothing is in use.
     """
 
-    def __init__(self, allocate: Any) -> None:
+    def __init__(self, allocate: Callable[[int], Memory]) -> None:
         self._allocate = allocate
-        self._chunks: list[tuple[int, int, Any]] = []
+        self._chunks: list[tuple[int, int, Memory]] = []
         self._chunk = 0
         self._used = 0
         self.generation = 0
@@ -108,6 +116,6 @@ class Arena:
             self.generation += 1
         self._chunk, self._used = 0, 0
 
-    def _new(self, size: int) -> tuple[int, int, Any]:
+    def _new(self, size: int) -> tuple[int, int, Memory]:
         memory = self._allocate(size)
-        return int(memory.data.ptr), size, memory
+        return memory.pointer, size, memory

@@ -80,9 +80,9 @@ class CudaBackend:
         """A device copy of ``host`` that lives as long as the backend."""
         memory = self.device.allocate(host.nbytes)
         self._kept.append(memory)
-        self.device.upload(int(memory.data.ptr), host)
+        self.device.upload(memory.pointer, host)
         self.device.stream.synchronize()
-        return DeviceArray(int(memory.data.ptr), host.shape, dtype)
+        return DeviceArray(memory.pointer, host.shape, dtype)
 
     def matrix(self, tensor: Tensor) -> Matrix:
         data = upload_matrix(self.device, tensor)
@@ -170,7 +170,7 @@ class CudaBackend:
         memory = self.device.allocate(sum(sizes))
         self._capacity = max(self._capacity, capacity)
         self._cache_bytes += sum(sizes)
-        pointer = int(memory.data.ptr)
+        pointer = memory.pointer
         return CudaKvCache(
             capacity,
             DeviceArray(pointer, (layers, capacity, kv_heads, key_length), "f16"),

@@ -27,7 +27,7 @@ class Cublas:
         self._library = _load()
         self._handle = ctypes.c_void_p()
         self._workspace: Any = device.allocate(_WORKSPACE_BYTES)
-        workspace = ctypes.c_void_p(int(self._workspace.data.ptr))
+        workspace = ctypes.c_void_p(self._workspace.pointer)
         self._check(self._library.cublasCreate_v2(ctypes.byref(self._handle)), "cublasCreate")
         self._check(self._library.cublasSetStream_v2(self._handle, device.stream_handle), "cublasSetStream")
         size = ctypes.c_size_t(_WORKSPACE_BYTES)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ctypes
+import weakref
+from collections.abc import Callable
 from typing import Any
 
 from ...kernels import KernelError
@@ -21,6 +23,16 @@ def _cupy() -> Any:
             f"backend cuda needs CuPy ({error}); install it with: pip install 'minfer[cuda]', or use backend numpy"
         ) from error
     return cupy
+
+
+class DeviceMemory:
+    """Device memory that is given back to the driver when nobody refers to it: no pool keeps it from other programs."""
+
+    def __init__(self, pointer: int, nbytes: int, free: Callable[[int], None]) -> None:
+        self.pointer = pointer
+        self.nbytes = nbytes
+        # At the interpreter's end the driver takes everything back itself.
+        weakref.finalize(self, free, pointer).atexit = False
 
 
 class Device:
@@ -69,15 +81,16 @@ class Device:
             self._kernels[name, shared] = found
         return found
 
-    def allocate(self, nbytes: int) -> Any:
-        """``nbytes`` of device memory as a CuPy array of bytes. Raises KernelError where there is not enough."""
+    def allocate(self, nbytes: int) -> DeviceMemory:
+        """``nbytes`` of device memory. Raises KernelError where there is not enough."""
+        runtime = self.cupy.cuda.runtime
         try:
-            return self.cupy.empty(max(nbytes, 1), self.cupy.uint8)
-        except self.cupy.cuda.memory.OutOfMemoryError as error:
-            free, total = self.cupy.cuda.runtime.memGetInfo()
+            return DeviceMemory(int(runtime.malloc(max(nbytes, 1))), nbytes, runtime.free)
+        except runtime.CUDARuntimeError as error:
+            free, total = runtime.memGetInfo()
             raise KernelError(
-                f"GPU memory: {nbytes / 2**20:.0f} MiB asked for, {free / 2**20:.0f} of {total / 2**20:.0f} MiB free; "
-                "lower the ubatch or the context, close other programs on the GPU, or use backend numpy"
+                f"GPU memory: {nbytes / 2**20:.0f} MiB asked for, {free / 2**20:.0f} of {total / 2**20:.0f} MiB free "
+                f"({error}); lower the ubatch or the context, close other programs on the GPU, or use backend numpy"
             ) from error
 
     def upload(self, pointer: int, host: Any) -> None:
@@ -90,9 +103,13 @@ class Device:
 
 
 def usable() -> bool:
-    """Whether CuPy is installed and sees a GPU. Never raises."""
+    """Whether CuPy is installed and sees a GPU that the kernels run on, with a driver that loads them. Never raises."""
     try:
-        cupy = _cupy()
-        return bool(cupy.cuda.runtime.getDeviceCount() > 0)
+        runtime = _cupy().cuda.runtime
+        if runtime.getDeviceCount() == 0 or driver_version() < _TOOLKIT:
+            return False
+        properties = runtime.getDeviceProperties(0)
+        target_of(int(properties["major"]), int(properties["minor"]))
     except (KernelError, RuntimeError):
         return False
+    return True

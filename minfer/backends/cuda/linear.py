@@ -40,9 +40,9 @@ def upload_matrix(device: Device, tensor: Tensor) -> DeviceMatrix:
     else:
         kind, host = "f16", np.ascontiguousarray(tensor.dequantise().astype(np.float16))
     memory = device.allocate(host.nbytes)
-    device.upload(int(memory.data.ptr), host)
+    device.upload(memory.pointer, host)
     wide = tensor.name in ("output.weight", "token_embd.weight") or "gate_inp" in tensor.name
-    return DeviceMatrix(memory, int(memory.data.ptr), kind, host.nbytes, wide)
+    return DeviceMatrix(memory, memory.pointer, kind, host.nbytes, wide)
 
 
 class F16Products:
@@ -56,16 +56,16 @@ class F16Products:
     @property
     def nbytes(self) -> int:
         """Bytes of scratch held."""
-        return self._cublas.nbytes + (0 if self._scratch is None else int(self._scratch.nbytes))
+        return self._cublas.nbytes + (0 if self._scratch is None else self._scratch.nbytes)
 
     @property
     def pointer(self) -> int:
         """Address of the scratch, 0 where there is none yet."""
-        return 0 if self._scratch is None else int(self._scratch.data.ptr)
+        return 0 if self._scratch is None else self._scratch.pointer
 
     def reserve(self, weights: int) -> None:
         """Make the scratch hold a matrix of so many weights."""
-        if self._scratch is None or int(self._scratch.nbytes) < 2 * weights:
+        if self._scratch is None or self._scratch.nbytes < 2 * weights:
             self._scratch = None
             self._scratch = self._device.allocate(2 * weights)
 

@@ -15,7 +15,7 @@ def arena():
 
     def allocate(size):
         given.append(size)
-        return SimpleNamespace(data=SimpleNamespace(ptr=len(given) << 32))
+        return SimpleNamespace(pointer=len(given) << 32)
 
     return Arena(allocate)
 

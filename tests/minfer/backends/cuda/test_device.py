@@ -18,10 +18,6 @@ class CUDARuntimeError(RuntimeError):
     pass
 
 
-class OutOfMemoryError(MemoryError):
-    pass
-
-
 def fake_cupy(devices=1, major=9, minor=0, free=1 << 30):
     """As much of CuPy as opening a device touches."""
 
@@ -30,10 +26,10 @@ def fake_cupy(devices=1, major=9, minor=0, free=1 << 30):
             raise devices
         return devices
 
-    def empty(size, dtype):
+    def malloc(size):
         if size > free:
-            raise OutOfMemoryError
-        return SimpleNamespace(data=SimpleNamespace(ptr=4096), nbytes=size)
+            raise CUDARuntimeError("cudaErrorMemoryAllocation")
+        return 4096
 
     runtime = SimpleNamespace(
         getDeviceCount=count,
@@ -41,15 +37,14 @@ def fake_cupy(devices=1, major=9, minor=0, free=1 << 30):
         getDeviceProperties=lambda _: {"name": b"Fake", "major": major, "minor": minor, "multiProcessorCount": 2},
         memGetInfo=lambda: (free, 2 * free),
         free=lambda _: None,
+        malloc=malloc,
     )
     cupy = ModuleType("cupy")
     cupy.cuda = SimpleNamespace(
         runtime=runtime,
         Device=lambda _: SimpleNamespace(use=lambda: None),
         Stream=lambda non_blocking: SimpleNamespace(ptr=1, use=lambda: None),
-        memory=SimpleNamespace(OutOfMemoryError=OutOfMemoryError),
     )
-    cupy.empty, cupy.uint8 = empty, "uint8"
     return cupy
 
 
@@ -98,9 +93,30 @@ def test_a_machine_that_cannot_run_the_kernels_gets_one_line(machine, cupy, vers
     assert "backend numpy" in str(caught.value)
 
 
+@pytest.mark.parametrize(
+    ("cupy", "version"), [(fake_cupy(0), (13, 0)), (fake_cupy(), (12, 4)), (fake_cupy(major=7), (13, 0))]
+)
+def test_auto_takes_numpy_where_the_gpu_cannot_run_the_kernels(machine, cupy, version):
+    machine(cupy, version)
+    assert not usable()
+    assert make_backend("auto", {}).name == "numpy"
+
+
+def test_memory_is_given_back_when_nobody_refers_to_it(machine):
+    given_back = []
+    cupy = fake_cupy()
+    cupy.cuda.runtime.free = given_back.append
+    machine(cupy)
+    memory = device_module.Device().allocate(100)
+    del given_back[:]
+    assert memory.pointer == 4096
+    del memory
+    assert given_back == [4096]
+
+
 def test_out_of_memory_says_how_much_and_what_to_lower(machine):
     machine(fake_cupy(free=1 << 20))
-    with pytest.raises(KernelError, match=r"4 MiB asked for, 1 of 2 MiB free; lower the ubatch or the context"):
+    with pytest.raises(KernelError, match=r"4 MiB asked for, 1 of 2 MiB free .*; lower the ubatch or the context"):
         device_module.Device().allocate(4 << 20)
 
 

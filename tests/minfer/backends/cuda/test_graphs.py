@@ -25,7 +25,7 @@ class Stream:
 @pytest.fixture
 def machine():
     stream = Stream()
-    arena = Arena(lambda size: SimpleNamespace(data=SimpleNamespace(ptr=1 << 20)))
+    arena = Arena(lambda size: SimpleNamespace(pointer=1 << 20))
     graphs = Graphs(SimpleNamespace(stream=stream), arena)
 
     def one_pass(key="prefill", eager=False, refuse=False):

@@ -20,7 +20,7 @@ from tests.minfer.backends.cuda.test_launch import Recorder
 )
 def test_one_quantisation_serves_all_products_with_the_same_activations(multiply, quantise):
     device = Recorder()
-    arena = Arena(lambda size: SimpleNamespace(data=SimpleNamespace(ptr=1 << 20)))
+    arena = Arena(lambda size: SimpleNamespace(pointer=1 << 20))
     x = DeviceArray(4096, (300, 512), "f16")
     for n in (256, 128, 128):
         multiply(device, arena, x, DeviceArray(8192, (300, n), "f16"))
