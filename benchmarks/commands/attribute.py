@@ -7,7 +7,8 @@ import json
 import sys
 from pathlib import Path
 
-from ..attribution.attribute import Answer, attribute, to_json
+from ..attribution.answer_json import to_json
+from ..attribution.attribute import Answer, attribute
 from ..attribution.classes import rules_with
 from ..attribution.compare import compare
 from ..attribution.compare import to_json as comparisons_to_json

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import sys
+import textwrap
 from collections.abc import Sequence
 
 from ..attribution.attribute import Answer, DeviceAnswer
@@ -12,7 +13,7 @@ from . import comparison, portrait
 
 EIGHTHS = " ▏▎▍▌▋▊▉█"
 BAR = 24
-NAME = 34
+NAME = 30
 
 
 def render(
@@ -28,13 +29,18 @@ def render(
         unicode_bars = (sys.stdout.encoding or "").lower().replace("-", "").startswith("utf")
     parts = [_answer(answer, width, unicode_bars) for answer in answers]
     parts += [_comparison(item, answers, width) for item in comparisons]
-    return "\n\n".join(parts)
+    text = "\n\n".join(parts)
+    return text if unicode_bars else text.replace("…", "~")
 
 
 def _answer(answer: Answer, width: int, unicode_bars: bool) -> str:
     lines = [f"{answer.path}: {answer.format}", f"window: {answer.window.sentence}"]
     for device in answer.devices:
-        lines += ["", portrait.headline(device), *_table(device, unicode_bars)]
+        lines += [
+            "",
+            *textwrap.wrap(portrait.headline(device), width, subsequent_indent="  "),
+            *_table(device, unicode_bars),
+        ]
         copies = portrait.copy_lines(device)
         lines += ["  copies, overlapped or not:", *(f"    {line}" for line in copies)] if copies else []
         queue = portrait.queue_lines(device)
@@ -46,7 +52,15 @@ def _answer(answer: Answer, width: int, unicode_bars: bool) -> str:
     if answer.all_checks:
         lines += ["", "checks", *(_cut(line, width) for line in _checks(answer))]
     if answer.notes:
-        lines += ["", "notes", *(f"  {note}" for note in answer.notes)]
+        lines += [
+            "",
+            "notes",
+            *(
+                line
+                for note in answer.notes
+                for line in textwrap.wrap(note, width, initial_indent="  ", subsequent_indent="    ")
+            ),
+        ]
     return "\n".join(lines)
 
 

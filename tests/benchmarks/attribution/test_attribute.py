@@ -7,7 +7,8 @@ from decimal import Decimal
 
 import pytest
 
-from benchmarks.attribution.attribute import attribute, to_json
+from benchmarks.attribution.answer_json import to_json
+from benchmarks.attribution.attribute import attribute
 from benchmarks.attribution.events import TraceError
 from benchmarks.attribution.ingest import open_trace
 from benchmarks.attribution.windows import choose

@@ -2,7 +2,8 @@
 
 import pytest
 
-from benchmarks.attribution.attribute import attribute, to_json
+from benchmarks.attribution.answer_json import to_json
+from benchmarks.attribution.attribute import attribute
 from benchmarks.attribution.ingest import open_trace
 from benchmarks.attribution.llama_launches import LaunchOrderError
 from benchmarks.attribution.macs import AttentionShape, TensorShape

@@ -6,7 +6,8 @@ import warnings
 
 import pytest
 
-from benchmarks.attribution.attribute import attribute, to_json
+from benchmarks.attribution.answer_json import to_json
+from benchmarks.attribution.attribute import attribute
 from benchmarks.attribution.errors import UserFacingError
 from benchmarks.attribution.ingest import capture_file, open_trace
 from benchmarks.attribution.windows import choose
