@@ -39,7 +39,8 @@ class Checkout(Environment):  # type: ignore[misc]
 
     def __init__(self, conf: Any, python: str, requirements: dict[str, str], tagged_env_vars: dict[Any, str]) -> None:
         # Both must stand before the base class asks for the name.
-        self._python = f"{sys.version_info[0]}.{sys.version_info[1]}"
+        # A series taken from records belongs to the environment that measured them.
+        self._python = os.environ.get("MINFER_ENVIRONMENT_PYTHON") or f"{sys.version_info[0]}.{sys.version_info[1]}"
         self._requirements = {**requirements, "model": model_name(), **_gates()}
         super().__init__(conf, self._python, self._requirements, tagged_env_vars)
         self._global_env_vars["MINFER_MACHINE"] = _command_line_option("--machine", "-m") or machine_name()

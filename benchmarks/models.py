@@ -33,20 +33,25 @@ def model_folder() -> Path:
     return Path(named) if named else base / ".cache" / "models"
 
 
-def model_path() -> Path:
-    """The weights to measure: MINFER_MODEL where it is set, else the default. Raises ModelError if they are not there."""
+def named_model() -> Path:
+    """The weights to measure, there or not: MINFER_MODEL where it is set, else the default."""
     named = os.environ.get("MINFER_MODEL")
-    path = Path(named) if named else model_folder() / DEFAULT_MODEL
+    return Path(named) if named else model_folder() / DEFAULT_MODEL
+
+
+def model_path() -> Path:
+    """The weights to measure. Raises ModelError if they are not there."""
+    path = named_model()
     if not path.is_file():
-        hint = "check MODEL=" if named else "run `make models`, or name your own: make bench MODEL=path.gguf"
+        own = os.environ.get("MINFER_MODEL")
+        hint = "check MODEL=" if own else "run `make models`, or name your own: make bench MODEL=path.gguf"
         raise ModelError(f"{path}: no such weights file; {hint}")
     return path.resolve()
 
 
 def model_name() -> str:
     """Name of the measured model as results carry it: the file's stem, with nothing that a file name cannot hold."""
-    named = os.environ.get("MINFER_MODEL")
-    return re.sub(r"[^A-Za-z0-9._-]+", "_", Path(named).stem if named else Path(DEFAULT_MODEL).stem)
+    return re.sub(r"[^A-Za-z0-9._-]+", "_", named_model().stem)
 
 
 def assemble_default(folder: Path) -> Path:

@@ -17,7 +17,7 @@ from typing import Any
 from .attribution.checks import best_wall
 from .attribution.macs import us_per_gmac
 from .attribution.pair import pair
-from .attribution.record import Record, Wall, append_record
+from .attribution.record import Record, Wall, append_record, read_records
 
 NTS = (128, 512, 3325)
 """Prompt lengths of all machines: a CPU measures the first two, a GPU the last two."""
@@ -132,6 +132,17 @@ def keep_record(record: Record) -> Path | None:
     folder = os.environ.get("MINFER_RESULTS_DIR")
     if not folder:
         return None
-    path = Path(folder) / record.machine.name / "records" / f"{record.commit}.jsonl"
+    path = _record_path(folder, record.machine.name, record.commit)
     append_record(path, record)
     return path
+
+
+def kept_record(commit: str) -> Record | None:
+    """The newest record of a commit on this machine, to take series from without measuring again; None if there is none."""
+    folder, machine = os.environ.get("MINFER_RESULTS_DIR"), os.environ.get("MINFER_MACHINE")
+    path = _record_path(folder, machine, commit) if folder and machine else None
+    return read_records(path)[-1] if path is not None and path.is_file() else None
+
+
+def _record_path(folder: str, machine: str, commit: str) -> Path:
+    return Path(folder) / machine / "records" / f"{commit}.jsonl"

@@ -13,7 +13,7 @@ from ..attribution.errors import UserFacingError
 from ..attribution.record import read_records
 from ..capture.machine import machine_class
 from ..history import commits_to_measure, engine_commits, git, uncommitted_changes
-from ..models import model_path
+from ..models import model_path, named_model
 from ..progress import VARIABLE, Follow
 from ..report.record_text import render_record
 
@@ -28,12 +28,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--range", metavar="A..B", help="instead: every commit of this range that changed the engine")
     parser.add_argument("--only", metavar="FILE", help="instead: the commits that FILE lists, one a line")
     parser.add_argument("--again", action="store_true", help="measure also what has results already")
+    parser.add_argument("--series", default=SERIES, metavar="REGEX", help="asv series to store (default: those of a window)")
+    parser.add_argument("--from-records", action="store_true", help="take the series from kept records; measure nothing")
     parser.add_argument("--machine", help="name to file the results under (default: this machine's class)")
 
 
 def run(args: argparse.Namespace) -> int:
     root = Path(__file__).resolve().parents[2]
-    model = model_path()
+    model = named_model() if args.from_records else model_path()
     machine = args.machine or machine_class()
     commits = _commits(root, args)
     changed = uncommitted_changes(root)
@@ -42,19 +44,36 @@ def run(args: argparse.Namespace) -> int:
     listed = " ".join(commit[:8] for commit in commits)
     print(f"bench: {model.name} on {machine}, {len(commits)} commits: {listed}", flush=True)
     environment = {**os.environ, "MINFER_MACHINE": machine, "MINFER_MODEL": str(model), "MINFER_MODELS": str(model.parent)}
-    _asv(root, environment, "machine", "--yes", "--machine", machine)
+    if args.from_records:
+        environment |= _as_recorded(root / "results" / machine, commits)
+    else:
+        _asv(root, environment, "machine", "--yes", "--machine", machine)
     with tempfile.TemporaryDirectory() as scratch:
         hashes = Path(scratch) / "commits"
         hashes.write_text("\n".join(commits) + "\n", encoding="ascii")
         progress = Path(scratch) / "progress"
         environment[VARIABLE] = str(progress)
-        options = ["--machine", machine, "--bench", SERIES, "--show-stderr"]
-        options += [] if args.again else ["--skip-existing-commits"]
+        options = ["--machine", machine, "--bench", args.series, "--show-stderr"]
+        options += [] if args.again or args.from_records else ["--skip-existing-commits"]
         with Follow(progress, sys.stdout):
             code = _asv(root, environment, "run", f"HASHFILE:{hashes}", *options)
     if code not in (0, 2):
         return code
     return _show(root, machine, commits) or code
+
+
+def _as_recorded(folder: Path, commits: list[str]) -> dict[str, str]:
+    """Let asv speak of the machine that measured, which need not be this one. Raises UserFacingError without records."""
+    from asv.machine import MachineCollection
+    from asv.util import load_json
+
+    paths = [folder / "records" / f"{commit}.jsonl" for commit in commits]
+    kept = [path for path in paths if path.is_file()]
+    if not kept or not (folder / "machine.json").is_file():
+        raise UserFacingError(f"{folder}: no record of these commits and their machine; measure them without --from-records")
+    MachineCollection.save(folder.name, load_json(str(folder / "machine.json"), api_version=1))
+    python = read_records(kept[0])[-1].machine.python
+    return {"MINFER_FROM_RECORDS": "1", "MINFER_ENVIRONMENT_PYTHON": ".".join(python.split(".")[:2])}
 
 
 def _commits(root: Path, args: argparse.Namespace) -> list[str]:

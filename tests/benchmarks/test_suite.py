@@ -132,3 +132,20 @@ def test_a_dry_run_keeps_no_record(measured):
     before = sorted((repository.folder / "results" / MACHINE / "records").iterdir())
     asv(repository, "run", f"{commits['good']}^!", "--machine", MACHINE, "--dry-run", "--bench", "prefill.Wall.track_gap_ms")
     assert sorted((repository.folder / "results" / MACHINE / "records").iterdir()) == before
+
+
+@pytest.mark.slow
+def test_a_new_series_is_filled_from_kept_records_and_measures_nothing(measured):
+    repository, commits, _ = measured
+    folder = repository.folder / "results" / MACHINE
+    before = {path.name: path.read_bytes() for path in (folder / "records").iterdir()}
+    (repository.folder.parent / "only").write_text(f"{commits['good']}\n")
+    variables = {k: v for k, v in os.environ.items() if not k.startswith(("ASV", "MINFER", "PYTHONPATH"))}
+    variables |= {"HOME": str(repository.folder.parent), "MINFER_MODEL": "/not/on/this/machine/toy.gguf"}
+    command = [sys.executable, "-m", "benchmarks", "bench", "--from-records", "--machine", MACHINE]
+    command += ["--only", str(repository.folder.parent / "only"), "--series", "prefill.Classes.track_class_ms"]
+    done = subprocess.run(command, cwd=repository.folder, env=variables, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert {path.name: path.read_bytes() for path in (folder / "records").iterdir()} == before
+    row = results_of(repository, commits["good"])["results"]["prefill.Classes.track_class_ms"]
+    assert max(value for value in row[0] if value is not None and value == value) >= 2.0
