@@ -17,6 +17,8 @@ from .rotary import RopeScaling
 _MOST = 1 << 24
 """No published model has a dimension near this; a file that claims more is damaged."""
 _MOST_LAYERS = 4096
+_WINDOWED = {"gemma3"}
+"""Architectures with local layers. Files of others may name a window; llama.cpp lets them see everything, and so do we."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +125,7 @@ def read_config(path: str, metadata: Mapping[str, Any], vocabulary: int) -> Mode
         rope_base=read.number("rope.freq_base", least=1.0) or 10000.0,
         rope_dimensions=_rope_dimensions(read, key_length),
         rope_scaling=_rope_scaling(read),
-        sliding_window=read.integer("attention.sliding_window", 0, least=0, most=1 << 40) or None,
+        sliding_window=_window(read) if architecture in _WINDOWED else None,
         sliding_pattern=_pattern(read),
         attention_softcap=read.number("attn_logit_softcapping"),
         logit_softcap=read.number("final_logit_softcapping"),
@@ -153,6 +155,10 @@ def _rope_dimensions(read: _Metadata, key_length: int) -> int:
     if dimensions % 2 or dimensions > key_length:
         raise read.error("rope.dimension_count", str(dimensions), f"an even number up to the key length {key_length}")
     return dimensions
+
+
+def _window(read: _Metadata) -> int | None:
+    return read.integer("attention.sliding_window", 0, least=0, most=1 << 40) or None
 
 
 def _pattern(read: _Metadata) -> int:
