@@ -81,7 +81,7 @@ class TransformersPeer:
         model = model.to_empty(device=device).eval()
         _fill(torch, model, shape)
         self._model = model
-        self._forward = torch.compile(self._run, mode="max-autotune-no-cudagraphs") if compiled else self._run
+        self._forward = torch.compile(self._run, mode="reduce-overhead") if compiled else self._run
 
     def prefill(self, tokens: Sequence[int]) -> int:
         """Whole prefill; host ns from the call to the last token's logits, device synchronised."""
