@@ -36,24 +36,36 @@ def _schema(time: Any) -> Any:
     return pa.schema([("events", pa.list_(pa.struct(event)))])
 
 
-def parse_events(text: bytes, path: Path) -> Any:
-    """One block of events as an Arrow struct array; times in ns as decimals of scale 3."""
-    import pyarrow as pa
+class EventParser:
+    """Parses blocks of events as Arrow struct arrays, times as decimal microseconds.
 
-    exact, long = pa.decimal128(38, 3), pa.decimal256(76, 30)
-    try:
-        return _arrow(text, exact)
-    except pa.ArrowInvalid:
-        pass
-    # Events that are none of ours write text where kernels have a number; a re-written file has more digits than ns.
-    try:
-        return _arrow(_TEXT.sub(_number_or_null, text), long)
-    except pa.ArrowInvalid as error:
+    Events that are none of ours write text where kernels have a number, and a file that was written again has more digits
+    than ns: what one block needed is tried first on the next.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._next = 0
+
+    def __call__(self, text: bytes) -> Any:
+        """One block. Raises NotJsonError where it is not whole events, TraceError for a value of the wrong kind."""
+        import pyarrow as pa
+
+        ways = ((False, pa.decimal128(38, 3)), (True, pa.decimal128(38, 3)), (True, pa.decimal256(76, 30)))
+        for number in range(self._next, len(ways)):
+            spelt, time = ways[number]
+            try:
+                events = _arrow(_TEXT.sub(_number_or_null, text) if spelt else text, time)
+            except pa.ArrowInvalid as error:
+                reason = _first_line(error)
+                continue
+            self._next = number
+            return events
         try:
             json.loads(b"[" + text + b"]")
         except (ValueError, RecursionError) as broken:
             raise NotJsonError(str(broken)) from broken
-        raise TraceError(f"{path}: an event holds a value of the wrong kind ({_first_line(error)})") from error
+        raise TraceError(f"{self._path}: an event holds a value of the wrong kind ({reason})")
 
 
 def _number_or_null(match: re.Match[bytes]) -> bytes:

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..events import ApiCalls, Copies, Int32, Int64, Launches, Ranges, Trace, TraceError
-from .chrome_columns import ABSENT, ARGUMENTS, integers, nanoseconds, parse_events, shapes
+from .chrome_columns import ABSENT, ARGUMENTS, EventParser, integers, nanoseconds, shapes
 from .columns import Names, check_times, device_ids, joined, usable
 from .json_stream import EventBlocks
 
@@ -53,7 +53,7 @@ def read(path: Path) -> Trace:
     """Kernels, copies, API calls and user annotations of one profile. Raises TraceError."""
     columns = {kind: _Columns() for kind in range(OTHER)}
     names, copy_kinds = Names(), Names()
-    blocks: EventBlocks[Any] = EventBlocks(path, lambda text: parse_events(text, path))
+    blocks: EventBlocks[Any] = EventBlocks(path, EventParser(path))
     categories: set[str] = set()
     for events in blocks:
         _sort_in(events, columns, names, copy_kinds, categories, path)
