@@ -86,6 +86,8 @@ def write_triage(results: Path, triage: Triage) -> Path:
         try:
             with os.fdopen(descriptor, "w", encoding="utf-8") as file:
                 file.write(_toml(triage))
+            # A temporary file is its owner's alone; a decision is for whoever may read the folder.
+            Path(temporary).chmod(path.stat().st_mode & 0o777 if path.exists() else 0o644)
             Path(temporary).replace(path)
         except BaseException:
             Path(temporary).unlink(missing_ok=True)

@@ -12,6 +12,7 @@ DECISION = t.Triage("box", "prefill.Wall.track_s(512)", "a" * 40, "accepted", "t
 def test_written_and_read_back(tmp_path):
     path = t.write_triage(tmp_path, DECISION)
     assert path.parent == tmp_path / "changes"
+    assert path.stat().st_mode & 0o777 == 0o644
     assert t.read_triage(tmp_path) == {DECISION.key: DECISION}
     newer = replace(DECISION, state="linked", link="https://example.org/7")
     assert t.write_triage(tmp_path, newer) == path
