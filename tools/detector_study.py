@@ -1,13 +1,14 @@
 """Which change point detector to use, by measurement: ``python -m tools.detector_study --histories FOLDER``.
 
-Writes docs/detectors/study.json and the pictures drawn from it. Seeds are fixed: the same checkout gives the same
-figures. ``--quick`` takes a twentieth of the series, to see that it runs. Peers that cannot be imported are left out.
+Writes docs/detectors/study.json, and the report and pictures made from it alone. Seeds are fixed: one checkout gives
+one set of figures. ``--quick`` takes a twentieth of the series, to see that it runs. Peers not installed are left out.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import os
 import sys
 import time
 from concurrent.futures import ProcessPoolExecutor
@@ -32,6 +33,7 @@ from tools.study_detectors import (
 )
 from tools.study_figures import draw
 from tools.study_noise import KINDS, Stretch, autoregressive, noise, quiet_stretches
+from tools.study_report import render
 
 POINTS, OUR_SERIES = 120, 10_000
 HISTORIES, STEP_HISTORIES = (0, 60), (30, 50, 60, 80, 100)
@@ -168,10 +170,13 @@ def speed(smaller: int) -> dict[str, Any]:
     values = 100 + rng.standard_normal((10_000 // smaller, 1000))
     for row in values[::2]:
         row[rng.integers(50, 950) :] += 3
-    started = time.perf_counter()
+    started, used = time.perf_counter(), sum(os.times()[:4])
     found = find_changes_in_many(list(values), workers=2)
-    seconds = time.perf_counter() - started
-    return {"series": len(values), "points": 1000, "processes": 2, "seconds": seconds, "changes": sum(map(len, found))}
+    seconds, used = time.perf_counter() - started, sum(os.times()[:4]) - used
+    return {
+        "series": len(values), "points": 1000, "processes": 2, "seconds": seconds, "cpu_seconds": used,
+        "load": os.getloadavg()[0], "changes": sum(map(len, found)),
+    }  # fmt: skip
 
 
 _STARTED = time.perf_counter()
@@ -213,6 +218,7 @@ def main() -> int:
     result["seconds"] = time.perf_counter() - _STARTED
     args.out.mkdir(parents=True, exist_ok=True)
     (args.out / "study.json").write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
+    (args.out / "README.md").write_text(render(result), encoding="utf-8")
     draw(result, args.out)
     return 0
 

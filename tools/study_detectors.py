@@ -86,7 +86,7 @@ def peers() -> list[Detector]:
     found = [
         Detector("asv", _asv, (8, 6, 5, 4, 3, 2, 0), 0, 30),
         Detector("ruptures PELT", _pelt_plain, (120, 80, 60, 45, 30, 20, 12), None, 200),
-        Detector("ruptures PELT on normal scores", _pelt_scores, (30, 24, 20, 18, 17, 16, 15, 13, 11, 9), None, 200),
+        Detector("ruptures PELT on normal scores", _pelt_scores, (30, 24, 20, 18, 17, 16, 15, 13, 11, 9), None, 1000),
         Detector("ruptures Binseg on normal scores", _binseg_scores, (17,), None, 40),
     ]
     if importlib.util.find_spec("otava"):

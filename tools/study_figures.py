@@ -69,7 +69,7 @@ def _roc(study: dict[str, Any]) -> str:
     names, body = _names(rows), []
     for number, step in enumerate(sorted({row["step"] for row in rows} - {0})):
         place = (number % 3, number // 3)
-        body.append(_panel(place, f"step of {step} %", 0.6, ("quiet stretches with an alarm", "found")))
+        body.append(_panel(place, f"step of {step} %", 0.6, ("stretches with an alarm (edge: or more)", "found")))
         for index, name in enumerate(names):
             mine = [row for row in rows if row["detector"] == name]
             quiet = {row["setting"]: row["share"] for row in mine if row["step"] == 0}
@@ -83,7 +83,7 @@ def _roc(study: dict[str, Any]) -> str:
 def _bars(study: dict[str, Any]) -> str:
     names, body = _names(study["quiet"]), []
     for column, kind in enumerate(("gaussian", "student t3", "two levels")):
-        body.append(_panel((column, 0), kind, 0.2, ("quiet series with an alarm in 120 points", "found")))
+        body.append(_panel((column, 0), kind, 0.2, ("quiet series with an alarm (edge: or more)", "found")))
         for index, name in enumerate(names):
             quiet = _shares(study["quiet"], name, kind, 0)
             found = _shares(study["steps"], name, kind, 80)
