@@ -19,7 +19,7 @@ from .arrays import Arena, DeviceArray, overlap
 from .device import Device
 from .graphs import Graphs
 from .integers import MMQ_TYPES, bt, mmq
-from .linear import DeviceMatrix, F16Products, upload_matrix
+from .linear import DeviceMatrix, F16Products, keep_dense, upload_matrix
 
 _DOWN_SCALE = 1.0 / 16.0
 """The gated activations are stored at a sixteenth: f16 then reaches 1,048,064, and what is lost lies below 1e-6."""
@@ -66,7 +66,7 @@ class CudaBackend:
         self._arena = Arena(self.device.allocate)
         self._f16 = F16Products(self.device)
         self._kept: list[Any] = []
-        self._weights = 0
+        self._weights = self._dense = 0
         self._cache_bytes = 0
         self._capacity = 0
         self._turns: dict[Rotary, DeviceArray] = {}
@@ -87,6 +87,9 @@ class CudaBackend:
     def matrix(self, tensor: Tensor) -> Matrix:
         data = upload_matrix(self.device, tensor)
         self._weights += data.nbytes
+        if self.gates["dense"]:
+            keep_dense(self.device, tensor, data)
+            self._dense += 0 if data.dense is None else data.dense.nbytes
         return Matrix(tensor, data)
 
     def vector(self, tensor: Tensor) -> DeviceArray:
@@ -115,6 +118,8 @@ class CudaBackend:
             bt(self.device, self._arena, data.pointer, x, out)
         elif self.gates["mmq"] and data.kind in MMQ_TYPES and weight.k % 32 == 0 and weight.n % 2 == 0:
             mmq(self.device, self._arena, data.kind, data.pointer, x, out)
+        elif data.dense is not None:
+            self._f16("f16", data.dense.pointer, weight.n, x, out)
         else:
             self._f16(data.kind, data.pointer, weight.n, x, out)
         out.bias = bias
@@ -307,6 +312,7 @@ class CudaBackend:
     def memory(self) -> dict[str, int]:
         return {
             "device weights": self._weights,
+            "dequantised weights": self._dense,
             "kv cache": self._cache_bytes,
             "activations": self._arena.nbytes,
             "scratch f16": self._f16.nbytes,

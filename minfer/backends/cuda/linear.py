@@ -12,7 +12,7 @@ from ...kernels import KernelError
 from . import launch
 from .arrays import DeviceArray
 from .cublas import Cublas
-from .device import Device
+from .device import Device, DeviceMemory
 
 
 @dataclass(slots=True, eq=False)
@@ -26,6 +26,8 @@ class DeviceMatrix:
     nbytes: int
     wide: bool
     """Its products are logits, kept in f32."""
+    dense: DeviceMemory | None = None
+    """An f16 copy, where one is kept."""
 
 
 def upload_matrix(device: Device, tensor: Tensor) -> DeviceMatrix:
@@ -43,6 +45,15 @@ def upload_matrix(device: Device, tensor: Tensor) -> DeviceMatrix:
     device.upload(memory.pointer, host)
     wide = tensor.name in ("output.weight", "token_embd.weight") or "gate_inp" in tensor.name
     return DeviceMatrix(memory, memory.pointer, kind, host.nbytes, wide)
+
+
+def keep_dense(device: Device, tensor: Tensor, matrix: DeviceMatrix) -> None:
+    """Give a layer's matrix the f16 copy that the f16 way reads; heads and experts stay as they are stored."""
+    if matrix.wide or len(tensor.shape) != 2 or matrix.kind == "f16":
+        return
+    n, k = tensor.shape
+    matrix.dense = device.allocate(2 * n * k)
+    launch.dequantise(device, matrix.kind, matrix.pointer, DeviceArray(matrix.dense.pointer, (n, k), "f16"))
 
 
 class F16Products:
