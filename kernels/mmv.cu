@@ -3,19 +3,19 @@
 // weights   u8 [n, k / block * bytes]; k is a multiple of 8 and of the type's block
 // x         f16 [m, k]
 // bias      f32 [n], or null
-// out       f16 or f32 [m, n]: the product times `scale`, plus the bias; grid.x = ceil(n / 4), grid.y = m
+// out       f16 or f32 [m, n]: the product times `scale`, plus the bias; grid.x = ceil(n / 4) (q4_K: at most), grid.y = m
 //
 // Variants tried
 //   (any type)  four rows a block of 128 threads, eight weights a thread decoded to f32, exact activations. 0.86 TB/s of
 //               q4_K on an H200: 8.6 instructions a weight, most of them the block's scales     current but for
-//   q4_K        32 weights a thread: one 16-byte read of the block's head and one of 32 nibbles     current
+//   q4_K        32 weights a thread: one 16-byte read of the block's head and one of 32 nibbles. 1.4 TB/s when a block of
+//               threads did four rows and ended; now as many blocks as fit, each reading its next rows ahead     current
 #include "blocks.cuh"
 
 constexpr int ROWS = 4, THREADS = 128;
 
 // Sums of a block's rows over its threads, and the results.
-DEVICE void finish(const float (&sum)[ROWS], const float* bias, void* out, int n, float scale, int wide) {
-    const int first = blockIdx.x * ROWS;
+DEVICE void finish(const float (&sum)[ROWS], const float* bias, void* out, int first, int n, float scale, int wide) {
     __shared__ float partial[ROWS][THREADS / 32];
 #pragma unroll
     for (int r = 0; r < ROWS; r++) {
@@ -34,6 +34,7 @@ DEVICE void finish(const float (&sum)[ROWS], const float* bias, void* out, int n
         else
             ((f16*)out)[at] = f32_to_f16(clamp_f16(total));
     }
+    __syncthreads();
 }
 
 template <class T>
@@ -58,7 +59,7 @@ DEVICE void mmv(const u8* weights, const f16* x, const float* bias, void* out, i
             for (int e = 0; e < 4; e++) sum[r] += low_f16(words[e]) * w[2 * e] + high_f16(words[e]) * w[2 * e + 1];
         }
     }
-    finish(sum, bias, out, n, scale, wide);
+    finish(sum, bias, out, first, n, scale, wide);
 }
 
 // The scales and minima of sub-blocks 2 * pair and 2 * pair + 1, from the first 16 bytes of a q4_K block.
@@ -80,26 +81,28 @@ DEVICE void pair_scales(const uint4& head, int pair, float (&d)[2], float (&m)[2
     m[1] = minimum * (float)(offsets >> 8 & 0xffu);
 }
 
-// A thread takes 16 bytes of nibbles: 16 weights of an even sub-block and 16 of the odd one after it.
-KERNEL(THREADS) minfer_mmv_q4_K(const u8* weights, const f16* x, const float* bias, void* out, int n, int k, float scale, int wide) {
-    const int first = blockIdx.x * ROWS, chunk = threadIdx.x & 7, pair = chunk >> 1;
-    const long long row_bytes = (long long)(k / Q4_K::block) * Q4_K::bytes;
-    const f16* row = x + (long long)blockIdx.y * k;
-    const u8* from = weights + first * row_bytes;
-    float sum[ROWS] = {};
-    for (int block = threadIdx.x >> 3; block < k / Q4_K::block; block += THREADS / 8) {
-        const u8* at = from + (long long)block * Q4_K::bytes;
-        uint4 head[ROWS], nibbles[ROWS];
+// What a thread reads of four rows: heads of their blocks, and 16 bytes of nibbles each.
+struct FourRows {
+    uint4 head[ROWS], nibbles[ROWS];
+
+    DEVICE void read(const u8* weights, int first, int n, int block, int chunk, long long row_bytes) {
 #pragma unroll
         for (int r = 0; r < ROWS; r++) {
-            const u8* b = at + (first + r < n ? r : 0) * row_bytes;
+            const u8* b = weights + min(first + r, n - 1) * row_bytes + (long long)block * Q4_K::bytes;
             head[r] = *(const uint4*)b;
             nibbles[r] = *(const uint4*)(b + 16 + 16 * chunk);
         }
-        float v[2][16], total[2];
+    }
+};
+
+// The 32 activations that meet a thread's weights: 16 of an even sub-block, 16 of the odd one after it; and their sums.
+struct Meeting {
+    float v[2][16], total[2];
+
+    DEVICE void read(const f16* row, int block, int chunk) {
 #pragma unroll
         for (int half = 0; half < 2; half++) {
-            const uint4* p = (const uint4*)(row + block * 256 + pair * 64 + half * 32 + (chunk & 1) * 16);
+            const uint4* p = (const uint4*)(row + block * 256 + (chunk >> 1) * 64 + half * 32 + (chunk & 1) * 16);
             const uint4 a = p[0], b = p[1];
             const u32 words[8] = {a.x, a.y, a.z, a.w, b.x, b.y, b.z, b.w};
             total[half] = 0.0f;
@@ -110,24 +113,64 @@ KERNEL(THREADS) minfer_mmv_q4_K(const u8* weights, const f16* x, const float* bi
                 total[half] += v[half][2 * w] + v[half][2 * w + 1];
             }
         }
-#pragma unroll
-        for (int r = 0; r < ROWS; r++) {
-            float d[2], m[2];
-            pair_scales(head[r], pair, d, m);
-            const u32 words[4] = {nibbles[r].x, nibbles[r].y, nibbles[r].z, nibbles[r].w};
-            float dot[2] = {0.0f, 0.0f};
-#pragma unroll
-            for (int w = 0; w < 4; w++)
-#pragma unroll
-                for (int half = 0; half < 2; half++) {
-                    const u32 q = (words[w] >> (4 * half)) & 0x0f0f0f0fu;
-#pragma unroll
-                    for (int e = 0; e < 4; e++) dot[half] += (float)((q >> (8 * e)) & 0xffu) * v[half][4 * w + e];
-                }
-            sum[r] += d[0] * dot[0] - m[0] * total[0] + d[1] * dot[1] - m[1] * total[1];
-        }
     }
-    finish(sum, bias, out, n, scale, wide);
+};
+
+DEVICE void multiply(const FourRows& w, const Meeting& x, int chunk, float (&sum)[ROWS]) {
+#pragma unroll
+    for (int r = 0; r < ROWS; r++) {
+        float d[2], m[2];
+        pair_scales(w.head[r], chunk >> 1, d, m);
+        const u32 words[4] = {w.nibbles[r].x, w.nibbles[r].y, w.nibbles[r].z, w.nibbles[r].w};
+        float dot[2] = {0.0f, 0.0f};
+#pragma unroll
+        for (int i = 0; i < 4; i++)
+#pragma unroll
+            for (int half = 0; half < 2; half++) {
+                const u32 q = (words[i] >> (4 * half)) & 0x0f0f0f0fu;
+#pragma unroll
+                for (int e = 0; e < 4; e++) dot[half] += (float)((q >> (8 * e)) & 0xffu) * x.v[half][4 * i + e];
+            }
+        sum[r] += d[0] * dot[0] - m[0] * x.total[0] + d[1] * dot[1] - m[1] * x.total[1];
+    }
+}
+
+// Eight threads a block of 256 weights. A thread block goes on to further rows, and reads them before it needs them; where k
+// is no more than one turn of its threads, the activations stay in registers.
+KERNEL(THREADS) minfer_mmv_q4_K(const u8* weights, const f16* x, const float* bias, void* out, int n, int k, float scale, int wide) {
+    const int chunk = threadIdx.x & 7, mine = threadIdx.x >> 3, blocks = k / Q4_K::block;
+    const long long row_bytes = (long long)blocks * Q4_K::bytes;
+    const f16* row = x + (long long)blockIdx.y * k;
+    if (blocks <= THREADS / 8) {
+        Meeting here = {};
+        if (mine < blocks) here.read(row, mine, chunk);
+        FourRows now;
+        const int block = min(mine, blocks - 1);
+        now.read(weights, blockIdx.x * ROWS, n, block, chunk, row_bytes);
+        for (int first = blockIdx.x * ROWS; first < n; first += gridDim.x * ROWS) {
+            FourRows next;
+            next.read(weights, first + gridDim.x * ROWS, n, block, chunk, row_bytes);
+            float sum[ROWS] = {};
+            multiply(now, here, chunk, sum);
+            finish(sum, bias, out, first, n, scale, wide);
+            now = next;
+        }
+        return;
+    }
+    for (int first = blockIdx.x * ROWS; first < n; first += gridDim.x * ROWS) {
+        float sum[ROWS] = {};
+        FourRows now;
+        now.read(weights, first, n, mine, chunk, row_bytes);
+        for (int block = mine; block < blocks; block += THREADS / 8) {
+            FourRows next;
+            next.read(weights, first, n, min(block + THREADS / 8, blocks - 1), chunk, row_bytes);
+            Meeting here;
+            here.read(row, block, chunk);
+            multiply(now, here, chunk, sum);
+            now = next;
+        }
+        finish(sum, bias, out, first, n, scale, wide);
+    }
 }
 
 #define VARIANT(name, type)                                                                                               \

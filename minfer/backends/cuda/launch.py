@@ -37,6 +37,8 @@ _FA_TILES = {
     ("256", True): (64, 32),
 }
 """Queries and keys of a tile, by head width and soft cap, as kernels/attention.cu instantiates them."""
+_MMV_BLOCKS = 4
+"""Thread blocks of the q4_K matrix-vector kernel that a multiprocessor holds."""
 _TWO_STAGES = ("sm_80", "sm_90a")
 _BT_STAGE, _BT_SCALES = 128 * 256 + 128 * 144 + 8 * 128 * 8, 8 * 128 * 8
 """Shared memory of kernels/bt.cu: a stage of activations, weights and activation scales; the weights' scales."""
@@ -88,9 +90,10 @@ def mmv(
     if bias is not None:
         expect("a bias", bias, "f32", (n,))
     kernel = device.kernel("mmv", f"mmv_{kind}", "PPPPiifi", 128)
+    groups = -(-n // 4)
     kernel(
         device.stream_handle,
-        (-(-n // 4), m, 1),
+        (min(groups, _MMV_BLOCKS * device.multiprocessors) if kind == "q4_K" else groups, m, 1),
         weights,
         x.pointer,
         0 if bias is None else bias.pointer,

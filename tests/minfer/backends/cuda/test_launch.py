@@ -14,6 +14,7 @@ class Recorder:
 
     stream_handle = None
     target = "sm_90a"
+    multiprocessors = 132
 
     def __init__(self):
         self.launches = []
