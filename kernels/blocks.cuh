@@ -226,11 +226,11 @@ struct IQ4_XS {  // d, high scale bits, low scale nibbles, 128 bytes: 16 bytes a
     }
 };
 
-// Calls X(type in symbols, struct) for every type that the kernels decode; the second one for all but q4_K.
-#define EACH_OTHER_TYPE(X) \
+// Calls X(type in symbols, struct) for every type that the kernels decode; the first list is without q4_K and q6_K.
+#define EACH_SIMPLE_TYPE(X) \
     X(f32, F32) X(f16, F16) X(bf16, BF16) X(q4_0, Q4_0) X(q4_1, Q4_1) X(q5_0, Q5_0) X(q5_1, Q5_1) X(q8_0, Q8_0) \
-    X(q2_K, Q2_K) X(q3_K, Q3_K) X(q5_K, Q5_K) X(q6_K, Q6_K) X(iq4_nl, IQ4_NL) X(iq4_xs, IQ4_XS)
-#define EACH_WEIGHT_TYPE(X) EACH_OTHER_TYPE(X) X(q4_K, Q4_K)
+    X(q2_K, Q2_K) X(q3_K, Q3_K) X(q5_K, Q5_K) X(iq4_nl, IQ4_NL) X(iq4_xs, IQ4_XS)
+#define EACH_WEIGHT_TYPE(X) EACH_SIMPLE_TYPE(X) X(q4_K, Q4_K) X(q6_K, Q6_K)
 
 // Address of the block that holds element `i` of a row, and the element's place in it.
 template <class T>

@@ -7,9 +7,10 @@
 //
 // Variants tried
 //   (any type)  four rows a block of 128 threads, eight weights a thread decoded to f32, exact activations. 0.86 TB/s of
-//               q4_K on an H200: 8.6 instructions a weight, most of them the block's scales     current but for
+//               q4_K, 0.93 of q6_K on an H200: 8.6 instructions a weight, most of them the block's scales     current but for
 //   q4_K        32 weights a thread: one 16-byte read of the block's head and one of 32 nibbles. 1.4 TB/s when a block of
 //               threads did four rows and ended; now as many blocks as fit, each reading its next rows ahead     current
+//   q6_K        32 weights a thread, read as aligned words and shifted: blocks of 210 bytes are only even     current
 #include "blocks.cuh"
 
 constexpr int ROWS = 4, THREADS = 128;
@@ -173,9 +174,71 @@ KERNEL(THREADS) minfer_mmv_q4_K(const u8* weights, const f16* x, const float* bi
     }
 }
 
+// 16 bytes at an address that is only even, by aligned words.
+DEVICE void read_16_even(const u8* p, u32 (&out)[4]) {
+    const u32 shift = ((u64)p & 2) * 8;
+    const u32* aligned = (const u32*)((u64)p & ~3ull);
+    u32 words[5];
+#pragma unroll
+    for (int w = 0; w < 4; w++) words[w] = aligned[w];
+    words[4] = shift ? aligned[4] : 0u;
+#pragma unroll
+    for (int w = 0; w < 4; w++) out[w] = __funnelshift_r(words[w], words[w + 1], shift);
+}
+
+// Eight threads a block of 256: thread (half, odd, s) takes 16 bytes of low nibbles, that is 16 weights of group `odd` of its
+// half and 16 of group odd + 2, with their high bits.
+KERNEL(THREADS) minfer_mmv_q6_K(const u8* weights, const f16* x, const float* bias, void* out, int n, int k, float scale, int wide) {
+    const int chunk = threadIdx.x & 7, half = chunk >> 2, odd = (chunk >> 1) & 1, s = chunk & 1, blocks = k / Q6_K::block;
+    const long long row_bytes = (long long)blocks * Q6_K::bytes;
+    const f16* row = x + (long long)blockIdx.y * k + 128 * half + 32 * odd + 16 * s;
+    const int first = blockIdx.x * ROWS;
+    float sum[ROWS] = {};
+    for (int block = threadIdx.x >> 3; block < blocks; block += THREADS / 8) {
+        u32 low[ROWS][4], high[ROWS][4];
+        float d[ROWS][2];
+#pragma unroll
+        for (int r = 0; r < ROWS; r++) {
+            const u8* b = weights + min(first + r, n - 1) * row_bytes + (long long)block * Q6_K::bytes;
+            read_16_even(b + 64 * half + 32 * odd + 16 * s, low[r]);
+            read_16_even(b + 128 + 32 * half + 16 * s, high[r]);
+            const u8* scales = b + 192 + 8 * half + 2 * odd + s;
+            const float whole = load_f16(b + 208);
+            d[r][0] = whole * (float)(s8)scales[0];
+            d[r][1] = whole * (float)(s8)scales[4];
+        }
+#pragma unroll
+        for (int upper = 0; upper < 2; upper++) {
+            const uint4* at = (const uint4*)(row + block * 256 + 64 * upper);
+            const uint4 a = at[0], c = at[1];
+            const u32 words[8] = {a.x, a.y, a.z, a.w, c.x, c.y, c.z, c.w};
+            float v[16], total = 0.0f;
+#pragma unroll
+            for (int w = 0; w < 8; w++) {
+                v[2 * w] = low_f16(words[w]);
+                v[2 * w + 1] = high_f16(words[w]);
+                total += v[2 * w] + v[2 * w + 1];
+            }
+#pragma unroll
+            for (int r = 0; r < ROWS; r++) {
+                float dot = -32.0f * total;
+#pragma unroll
+                for (int i = 0; i < 4; i++) {
+                    const u32 q = ((low[r][i] >> (4 * upper)) & 0x0f0f0f0fu) |
+                                  (((high[r][i] >> (2 * odd + 4 * upper)) & 0x03030303u) << 4);
+#pragma unroll
+                    for (int e = 0; e < 4; e++) dot += (float)((q >> (8 * e)) & 0xffu) * v[4 * i + e];
+                }
+                sum[r] += d[r][upper] * dot;
+            }
+        }
+    }
+    finish(sum, bias, out, first, n, scale, wide);
+}
+
 #define VARIANT(name, type)                                                                                               \
     KERNEL(THREADS) minfer_mmv_##name(const u8* weights, const f16* x, const float* bias, void* out, int n, int k, float scale, \
                                       int wide) {                                                                           \
         mmv<type>(weights, x, bias, out, n, k, scale, wide);                                                                \
     }
-EACH_OTHER_TYPE(VARIANT)
+EACH_SIMPLE_TYPE(VARIANT)
