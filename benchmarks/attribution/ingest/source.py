@@ -72,6 +72,8 @@ def open_plain(path: Path) -> io.BufferedReader:
         if path.is_file() and path.stat().st_size == 0:
             raise TraceError(f"{path}: is empty; export the trace again")
         return path.open("rb")
+    except TraceError:
+        raise
     except FileNotFoundError as error:
         raise TraceError(f"{path}: no such file") from error
     except (OSError, ValueError) as error:
