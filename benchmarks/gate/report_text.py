@@ -59,7 +59,9 @@ def percent(value: float | None) -> str:
 
 
 def interval(finding: Finding) -> str:
-    """Simultaneous over metrics and looks."""
+    """Simultaneous over metrics and looks; with too few pairs for that, the one-sided limit that a pass rests on."""
+    if finding.low is None and finding.high is None and finding.at_most is not None:
+        return f"at most {percent(finding.at_most)}"
     return f"{percent(finding.low)} .. {percent(finding.high)}"
 
 

@@ -119,6 +119,11 @@ def test_every_error_report_carries_its_code():
     assert "exit 5: the machine is not fit" in report_markdown.render_error(Exit.UNFIT, "x")
 
 
+def test_few_pairs_show_the_limit_that_their_pass_rests_on():
+    assert report_text.interval(SAME) == "at most +1.00%"
+    assert report_text.interval(SLOW) == "+15.00% .. -"
+
+
 @pytest.mark.parametrize("value, text", [(1.5, "1.5 s"), (0.0123, "12.3 ms"), (4.2e-5, "42 us"), (3e-9, "3 ns")])
 def test_a_duration_is_written_in_the_unit_that_fits(value, text):
     assert report_text.seconds(value) == text
