@@ -39,6 +39,7 @@ def render(study: dict[str, Any]) -> str:
         f"Versions: {versions}.",
         f"The whole study took {study['seconds'] / 60:.0f} minutes on two shared cores.",
         "Brackets are 95 % Clopper-Pearson intervals. All data: `study.json`. The rule: `docs/method.md`.",
+        *study.get("notes", []),
         "",
         "## Quiet noise: series with any alarm while 120 points are appended, one look a point",
         "",

@@ -40,7 +40,7 @@ def test_the_report_is_the_study_and_the_prose_quotes_it():
     assert report == render(study)
     measured = METHOD.split("**Measured** (`detectors/README.md`")[1].split("**Decisions**")[0]
     quoted = re.findall(r"\d+\.\d\d", measured)
-    assert len(quoted) == 20
+    assert len(quoted) == 23
     for figure in quoted:
         assert f" {figure} % (" in report, figure
 

@@ -5,6 +5,8 @@ import pytest
 
 from benchmarks.attribution.statistics import change_points as c
 from benchmarks.attribution.statistics.alarms import FEWEST_POINTS, find_alarms, neighbour_correlation
+from tests.shared_files import shared_file
+from tools.study_noise import quiet_stretches
 
 # 20 timings of one commit after the other, 2 % slower from the 13th on.
 LITERAL = [
@@ -94,6 +96,17 @@ def test_two_changes_of_either_direction():
     values[100:200] += 5
     places = [change.index for change in c.find_changes(values)]
     assert len(places) == 2 and abs(places[0] - 100) <= 1 and abs(places[1] - 200) <= 1
+
+
+def test_real_histories_without_a_visible_step_seldom_alarm():
+    stretches, read = quiet_stretches(shared_file("histories", "real_timings.csv.gz"))
+    assert read == 160 and len(stretches) > 90
+    values = np.array([stretch.values for stretch in stretches])
+    alarms, _ = find_alarms(values, first_look=60)
+    assert len({alarm.row for alarm in alarms}) <= 0.1 * len(stretches)
+    values[:, 100:] *= 1.05
+    found = {alarm.row for alarm in find_alarms(values, first_look=60)[0] if abs(alarm.index - 100) <= 5}
+    assert len(found) >= 0.85 * len(stretches)
 
 
 def test_a_small_step_far_beyond_one_window_is_found_in_blocks():
