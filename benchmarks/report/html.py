@@ -30,7 +30,7 @@ th:first-child, td:first-child { text-align: left } thead th { color: var(--quie
 td .bar { display: inline-block; height: .7rem } td.track { width: 20%; text-align: left }
 summary { cursor: pointer } details table { font-size: .85rem; margin: .4rem 0 }
 code { overflow-wrap: anywhere; font-size: .8rem }
-.checks td { text-align: left } .failed { color: var(--bad); font-weight: 600 } .ok { color: var(--good) }
+.checks td, .checks th { text-align: left } .failed { color: var(--bad); font-weight: 600 } .ok { color: var(--good) }
 """
 
 
