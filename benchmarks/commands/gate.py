@@ -76,6 +76,12 @@ def _judge(args: argparse.Namespace) -> tuple[Result, Comparison]:
     repository = Repository(args.repository)
     base, head = repository.revision(args.base), repository.revision(args.head or "HEAD")
     warnings = _dirty(repository, args.head)
+    fork = repository.merge_base(base.commit, head.commit)
+    if fork != base.commit:
+        warnings.append(
+            f"base is no ancestor of head, so what only base has is part of the difference; --base {(fork or 'REV')[:10]} "
+            "measures head's own changes"
+        )
     if base.commit == head.commit:
         raise NothingMeasuredError(f"base and head are the same commit {base.short} ({args.base}); name two commits")
     settings = dataclasses.replace(settings, with_compiled=not args.no_static)

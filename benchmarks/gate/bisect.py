@@ -101,8 +101,7 @@ def between(repository: Repository, good: Revision, bad: Revision) -> list[Revis
 
     Raises UserFacingError where good is not an ancestor of bad.
     """
-    merge_base = repository.git("merge-base", good.commit, bad.commit) if good.commit != bad.commit else ""
-    if merge_base != good.commit:
+    if good.commit == bad.commit or repository.merge_base(good.commit, bad.commit) != good.commit:
         raise UserFacingError(
             f"{good.name}..{bad.name}: {good.short} is no ancestor of {bad.short}; give an older good commit"
         )

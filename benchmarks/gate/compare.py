@@ -14,7 +14,7 @@ from ..attribution.statistics.paired import Finding, PairedSeries, Rule
 from ..capture.conditions import Limits, Probe
 from . import sampling
 from .compiled import Compiled, compare_compiled
-from .exits import BenchmarkFailedError, NothingMeasuredError
+from .exits import BenchmarkFailedError, MachineUnfitError, NothingMeasuredError
 from .protocol import Request, Status
 from .replicate import ARMS, Pair, run_arm, run_pair
 from .repository import Repository, Revision
@@ -120,6 +120,8 @@ def compare_checkouts(
 
     sampling.collect(pairs, measure, settings.rule, settings.patterns, settings.budget, save, progress, settings.most_pairs)
     series = sampling.series_of(pairs, settings.patterns)
+    if not series and pairs:
+        raise MachineUnfitError(f"every pair was quarantined, the last one: {pairs[-1].quarantined}; free the machine")
     if not series:
         raise NothingMeasuredError(f"no pair was measured within {settings.budget:.0f} s; raise --budget")
     findings = paired.judge(series, settings.rule)

@@ -85,6 +85,13 @@ class Repository:
             found.extend(Accepted(commit, reason.strip()) for reason in reasons.splitlines() if reason.strip())
         return tuple(found)
 
+    def merge_base(self, one: str, other: str) -> str | None:
+        """The commit from which both come; None where their histories share nothing."""
+        try:
+            return self.git("merge-base", one, other)
+        except GitError:
+            return None
+
     @property
     def state_folder(self) -> Path:
         """Inside git's own folder: never part of a commit, never makes a tree dirty."""

@@ -185,6 +185,19 @@ def test_a_machine_that_is_not_alone_is_unfit(history, monkeypatch, capsys):
     captured = capsys.readouterr()
     assert "6 of 6 pairs quarantined, the last one: base not alone: process 7 on the GPU; head not" in captured.err
     assert "pair quarantined" in captured.err
+    assert gate(history, "--budget", "0.01") == Exit.UNFIT
+    assert "every pair was quarantined, the last one: base not alone" in capsys.readouterr().err
+
+
+def test_a_base_that_head_does_not_come_from_is_said(history, capsys):
+    fork = history.commits["base"]
+    history.commit("main goes on", {"README": "main\n"})
+    history.git("checkout", "-q", "-b", "topic", fork)
+    history.commit("topic", {"NOTES": "topic\n"})
+    assert gate(history, base="main goes on") == Exit.PASSED
+    assert f"base is no ancestor of head, so what only base has is part of the difference; --base {fork[:10]}" in (
+        capsys.readouterr().out
+    )
 
 
 def test_a_fault_of_the_gate_itself_is_never_read_as_a_slow_commit(history, monkeypatch, capsys):
