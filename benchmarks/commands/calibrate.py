@@ -11,11 +11,10 @@ from pathlib import Path
 
 from ..attribution.errors import UserFacingError
 from ..attribution.statistics.calibration import Calibration
-from ..capture.machine import machine_class
 from ..gate.calibrate import calibrate
 from ..gate.exits import Exit
 from ..gate.files import write_whole
-from ..gate.options import CHECKOUT, add_deciding, add_measuring, settings_from, terminated_as_interrupt
+from ..gate.options import CHECKOUT, add_deciding, add_measuring, machine_name, settings_from, terminated_as_interrupt
 from ..gate.repository import Repository
 
 SUMMARY = "measure the CI gate itself: false alarms on identical commits, power on a known slowdown"
@@ -43,7 +42,7 @@ def run(args: argparse.Namespace) -> int:
     settings = settings_from(args)
     repository = Repository(args.repository)
     revision = repository.revision(args.revision)
-    machine = machine_class()
+    machine = machine_name()
     question = {**settings.question(revision.commit, revision.commit), "classes": args.classes, "slowdown": args.slowdown}
     question |= {"identical": args.identical, "slowed": args.slowed, "margin": args.margin, "patterns": args.metric}
     digest = hashlib.sha256(json.dumps(question, sort_keys=True).encode()).hexdigest()[:12]

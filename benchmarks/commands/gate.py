@@ -11,12 +11,11 @@ from pathlib import Path
 
 from ..attribution.acceptance import Acceptance, read_acceptances
 from ..attribution.errors import UserFacingError
-from ..capture.machine import machine_class
 from ..gate import report_json, report_junit, report_markdown, report_text
 from ..gate.compare import Comparison, compare
 from ..gate.exits import BenchmarkFailedError, Exit, MachineUnfitError, NothingMeasuredError
 from ..gate.files import disk_errors, write_whole
-from ..gate.options import add_deciding, add_measuring, settings_from, terminated_as_interrupt
+from ..gate.options import add_deciding, add_measuring, machine_name, settings_from, terminated_as_interrupt
 from ..gate.repository import Repository
 from ..gate.verdict import Result, conclude
 
@@ -96,7 +95,7 @@ def _judge(args: argparse.Namespace) -> tuple[Result, Comparison]:
 
 
 def _store_acceptance(repository: Repository, result: Result) -> None:
-    path = repository.root / "results" / machine_class() / "accepted.jsonl"
+    path = repository.root / "results" / machine_name() / "accepted.jsonl"
     worse = result.compiled.worse
     traded = (*(f.name for f in result.regressed), *(f"{c.kernel} {c.target} {c.metric}" for c in worse))
     changes = (*(f.change for f in result.regressed), *(c.after / c.before - 1 if c.before else None for c in worse))

@@ -48,6 +48,8 @@ class Settings:
     limits: Limits = field(default_factory=Limits)
     repository: str | None = None
     """The checkout, where it is not the one that the command runs in; only commands to repeat name it."""
+    environment: dict[str, str] = field(default_factory=dict)
+    """Variables that change what is measured, as they were set."""
     with_compiled: bool = False
     """Whether to compare the commits' cubins too."""
 
@@ -61,7 +63,8 @@ class Settings:
     def question(self, base: str, head: str) -> dict[str, Any]:
         """What decides whether saved pairs answer the same question. Metrics and rule may change on --resume."""
         request = dataclasses.asdict(self.request())
-        return {"base": base, "head": head, **{name: request[name] for name in request if name not in ("checkout", "arm")}}
+        about = {"base": base, "head": head, "environment": self.environment}
+        return {**about, **{name: request[name] for name in request if name not in ("checkout", "arm")}}
 
 
 @dataclass(frozen=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -12,8 +13,11 @@ from types import FrameType
 from ..attribution.errors import UserFacingError
 from ..attribution.statistics.paired import ALPHA, BETA, FLOOR_SHARE, MARGIN, Rule
 from ..capture.conditions import Limits
+from ..capture.machine import machine_class
 from .compare import PREFILL, Settings
 
+VARIABLES = ("MINFER_GATES", "MINFER_MODEL", "CUDA_VISIBLE_DEVICES")
+"""What the environment can say of the measurement; commands to repeat it say it too."""
 CHECKOUT = Path(__file__).resolve().parents[2]
 
 
@@ -71,8 +75,14 @@ def settings_from(args: argparse.Namespace) -> Settings:
         most_pairs=args.max_pairs,
         resume=getattr(args, "resume", False),
         repository=None if args.repository.resolve() == CHECKOUT else str(args.repository.resolve()),
+        environment={name: os.environ[name] for name in VARIABLES if os.environ.get(name)},
         limits=Limits(args.foreign_limit, 1.0) if args.foreign_limit == 1 else Limits(args.foreign_limit),
     )
+
+
+def machine_name() -> str:
+    """The name under which results are kept: MINFER_MACHINE, or the machine's class; never a host name."""
+    return os.environ.get("MINFER_MACHINE") or machine_class()
 
 
 @contextmanager

@@ -151,8 +151,14 @@ def conclude(
 
 def gate_command(base: Revision, head: Revision, settings: Settings) -> str:
     """The exact command that asks the same question again."""
-    words = ["python", "-m", "benchmarks", "gate", "--base", base.short, "--head", head.short, *common_words(settings)]
-    return shlex.join(words)
+    words = ["--base", base.short, "--head", head.short, *common_words(settings)]
+    return command_line("gate", words, settings)
+
+
+def command_line(command: str, words: Sequence[str], settings: Settings) -> str:
+    """As one types it into a shell, the variables that matter first."""
+    variables = [f"{name}={shlex.quote(value)}" for name, value in settings.environment.items()]
+    return " ".join([*variables, shlex.join(["python", "-m", "benchmarks", command, *words])])
 
 
 def common_words(settings: Settings) -> list[str]:
@@ -223,8 +229,8 @@ def _next_steps(
     if code is Exit.REGRESSED and culprit is not None:
         if commits > 1:
             one = dataclasses.replace(settings, patterns=())
-            words = ["python", "-m", "benchmarks", "bisect", "--metric", culprit.name, *common_words(one)]
-            step = shlex.join([*words, f"{base.short}..{head.short}"])
+            words = ["--metric", culprit.name, *common_words(one), f"{base.short}..{head.short}"]
+            step = command_line("bisect", words, settings)
             find = f"{step}   # which of the {commits} commits it is"
         else:
             find = f"git show {head.short}   # the one commit between base and head"

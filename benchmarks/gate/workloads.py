@@ -10,6 +10,7 @@ import time
 import zlib
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Any
 
 from .protocol import WALL, Request
 
@@ -63,7 +64,7 @@ def prefill(request: Request) -> Callable[[], dict[str, float]]:
 
     model = Path(request.model) if request.model else model_path()
     try:
-        engine = SlowedEngine(model, EngineOptions(), request.inject)
+        engine = SlowedEngine(model, EngineOptions(**_engine_options(request)), request.inject)
     except CommitTooOldError as error:
         raise NotImplementedError(str(error)) from error
     instrument = instrument_for(engine)
@@ -80,6 +81,17 @@ def prefill(request: Request) -> Callable[[], dict[str, float]]:
         return {name: seconds for name, seconds in found.items() if seconds > 0}
 
     return sample
+
+
+def _engine_options(request: Request) -> dict[str, Any]:
+    """Of ``--set``: backend and ubatch. Gates come from MINFER_GATES, which the engine reads itself."""
+    unknown = sorted(set(request.parameters) - {"backend", "ubatch"})
+    if unknown:
+        raise ValueError(f"--set {unknown[0]}: the prefill knows backend and ubatch; set gates with MINFER_GATES")
+    options: dict[str, Any] = dict(request.parameters)
+    if "ubatch" in options:
+        options["ubatch"] = int(options["ubatch"])
+    return options
 
 
 def _burst(work: Callable[[], object], units: int) -> float:

@@ -74,6 +74,8 @@ def test_the_command_says_every_setting_that_is_not_the_default():
         "python -m benchmarks gate --base bbbbbbbbbb --head aaaaaaaaaa --nt 8 --nt 64 --budget 60 --max-pairs 9 "
         "--set 'a=b c' --metric 'p@8/*'"
     )
+    with_gates = result(OPEN, environment={"MINFER_GATES": "mmq=1,bt=0", "MINFER_MODEL": "/a b.gguf"})
+    assert with_gates.reproduce.startswith("MINFER_GATES=mmq=1,bt=0 MINFER_MODEL='/a b.gguf' python -m benchmarks gate")
     (step,) = found.next_steps
     assert "--budget 120" in step
     assert "--max-pairs" not in step

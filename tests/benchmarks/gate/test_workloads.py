@@ -7,6 +7,7 @@ import pytest
 from benchmarks.capture.conditions import Probe
 from benchmarks.gate import inject
 from benchmarks.gate.compare import PREFILL
+from benchmarks.gate.exits import BenchmarkFailedError
 from benchmarks.gate.protocol import Request, Status
 from benchmarks.gate.replicate import run_arm
 from benchmarks.gate.workloads import UNITS
@@ -41,6 +42,14 @@ def test_a_commit_without_an_engine_lacks_the_api(checkout):
     report = run(checkout)
     assert report.status is Status.LACKS_API
     assert "cannot load a model yet" in report.detail
+
+
+def test_the_engine_is_told_its_backend_and_an_unknown_parameter_is_refused(checkout):
+    told = "print('told', backend, ubatch); assert (backend, ubatch) == ('cuda', 128)"
+    (checkout / "minfer" / "__init__.py").write_text(engine_source(on_load=told))
+    assert run(checkout, parameters={"backend": "cuda", "ubatch": "128"}).status is Status.MEASURED
+    with pytest.raises(BenchmarkFailedError, match="--set threads: the prefill knows backend and ubatch"):
+        run(checkout, parameters={"threads": "2"})
 
 
 def test_an_injected_slowdown_lengthens_its_class_alone(checkout):
