@@ -18,6 +18,11 @@ class Metric:
     meaning: str
 
     @property
+    def heading(self) -> str:
+        """Name and unit."""
+        return f"{self.label} ({self.unit})" if self.unit else self.label
+
+    @property
     def axis(self) -> str:
         """The label of an axis: name, unit and which way is better."""
         better = {"lower": "lower is better", "higher": "higher is better", "neither": ""}[self.direction]

@@ -25,7 +25,7 @@ def show_table(frame: pd.DataFrame, name: str, *, chips: str | None = None, heig
     config: dict[str, Any] = {}
     for column in frame.columns:
         known = CATALOGUE.get(str(column))
-        label = str(column) if known is None else f"{known.label} ({known.unit})" if known.unit else known.label
+        label = str(column) if known is None else known.heading
         if pd.api.types.is_numeric_dtype(frame[column]) and not pd.api.types.is_bool_dtype(frame[column]):
             config[str(column)] = st.column_config.NumberColumn(
                 label, help=known.meaning if known else None, format=_form(frame[column])

@@ -38,7 +38,7 @@ def style(figure: go.Figure, height: int, y_title: str, *, legend: bool = True, 
         paper_bgcolor="rgba(0,0,0,0)",
         plot_bgcolor="rgba(0,0,0,0)",
     )
-    figure.update_xaxes(gridcolor=GRID, title_text=x_title, automargin=True)
+    figure.update_xaxes(gridcolor=GRID, zerolinecolor=GRID, title_text=x_title, automargin=True)
     # The unit stands above the axis, left-aligned: a turned title eats a phone's width.
     figure.update_yaxes(gridcolor=GRID, automargin=True, zerolinecolor=GRID)
     figure.add_annotation(

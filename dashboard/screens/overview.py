@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pandas as pd
 import streamlit as st
 
 from benchmarks.attribution.change_report import Change
@@ -11,16 +10,11 @@ from dashboard.charts.decomposition import stacked
 from dashboard.charts.lines import over_commits
 from dashboard.colours import ENGINES
 from dashboard.metrics import DECOMPOSITION_VIEWS, metric
+from dashboard.selecting import newest_walls, rates, ratios
 from dashboard.summary import Answer, fresh, trustworthy, what_moved, what_next, why_expired
 from dashboard.text import for_markdown
 
 ICONS = {"good": ":green[:material/check_circle:]", "bad": ":red[:material/error:]", "unsure": ":orange[:material/help:]"}
-
-
-def newest_walls(walls: pd.DataFrame, engine: str) -> pd.DataFrame:
-    """Of each commit the best wall of its last window, in order of commits."""
-    rows = walls[(walls["engine"] == engine) & walls["best"]]
-    return rows.sort_values(["order", "started", "line"]).drop_duplicates("commit", keep="last")
 
 
 def show_answers(answers: list[Answer]) -> None:
@@ -62,25 +56,18 @@ else:
 
 walls = chosen.walls[chosen.walls["wall_ns"].notna() & chosen.walls["best"]]
 st.subheader("Prefill rate over commits", help=metric("tokens_per_second").meaning, anchor=False)
-rate = walls.assign(
-    line=walls["engine"],
-    value=walls["nt"] / (walls["wall_ns"] / 1e9),
-    low=walls["nt"] / (walls["high_ns"] / 1e9),
-    high=walls["nt"] / (walls["low_ns"] / 1e9),
-)
 session.show_chart(
-    over_commits(rate, metric("tokens_per_second").axis, ENGINES, change_points=examine.marks_of(lasting)),
+    over_commits(rates(walls), metric("tokens_per_second").axis, ENGINES, change_points=examine.marks_of(lasting)),
     "prefill-rate",
     "Prefill rate of each engine over commits, with intervals",
 )
 
 st.subheader(f"Against {session.PEER} over commits", help=metric("time_ratio").meaning, anchor=False)
-ratio = walls[walls["ratio"].notna()]
+ratio = ratios(walls)
 if ratio.empty:
     refusals = walls.loc[walls["engine"] != session.PEER, "no_ratio"].unique()
     st.info("No ratio: " + for_markdown("; ".join(map(str, refusals)) or "nothing to compare", 400), icon=":material/info:")
 else:
-    ratio = ratio.assign(line=ratio["engine"], value=ratio["ratio"], low=ratio["ratio_low"], high=ratio["ratio_high"])
     st.caption(f"Same weights, same window, nt = {chosen.nt} on both sides; the dotted line is parity.")
     session.show_chart(
         over_commits(ratio, metric("time_ratio").axis, ENGINES, height=260, reference=1.0),

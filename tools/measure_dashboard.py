@@ -1,0 +1,194 @@
+"""Measure the dashboard on a big history: cold open from the cache, clicks, memory, one more commit; asv publish beside it.
+
+    python tools/make_history.py big DIR/results
+    python tools/measure_dashboard.py DIR/results [--publish]
+
+Prints JSON. Times are wall seconds of this machine as it is: its load average is printed beside them. A click is timed in
+Chromium, from the click to the moment when the script has run and the page shows nothing stale.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import statistics
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import psutil
+
+CHECKOUT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(CHECKOUT))
+
+COLD = """
+import json, sys, time
+from pathlib import Path
+start = time.perf_counter()
+from dashboard.data import Reader
+imported = time.perf_counter()
+reader = Reader(Path(sys.argv[1]))
+now = reader.current()
+opened = time.perf_counter()
+rows = now.values([int(now.series["series"].iloc[0])])
+first = time.perf_counter()
+print(json.dumps({"import_s": imported - start, "open_s": opened - imported, "first_series_s": first - opened,
+                  "values": len(now.series) * len(now.commits), "commits": len(now.commits), "series": len(now.series)}))
+"""
+CLICKS = (
+    ("list to heatmap", "explore?on=h200", "heatmap"),
+    ("heatmap to small multiples", None, "small multiples"),
+    ("small multiples to list", None, "list"),
+)
+
+
+def cold(results: Path) -> dict[str, float]:
+    """A process of its own: what the data layer takes before the first series is there."""
+    done = subprocess.run(
+        [sys.executable, "-c", COLD, str(results)], cwd=CHECKOUT, capture_output=True, text=True, check=True
+    )
+    found: dict[str, float] = json.loads(done.stdout)
+    return found
+
+
+def one_more_commit(results: Path) -> float:
+    """Seconds from one more result file to a cache that holds it; the file is removed again."""
+    from dashboard.cache.store import Store
+
+    store = Store(results)
+    store.refresh()
+    source = sorted((results / "h200").glob("*-*.json"))[-1]
+    content = json.loads(source.read_text())
+    content["commit_hash"] = "f" * 40
+    path = source.with_name("ffffffff-minfer.json")
+    path.write_text(json.dumps(content))
+    try:
+        start = time.perf_counter()
+        store.refresh()
+        return time.perf_counter() - start
+    finally:
+        path.unlink()
+        store.refresh()
+
+
+def in_browser(results: Path, rounds: int) -> dict[str, object]:
+    """First page of a fresh server, then clicks; the server's memory at the end."""
+    from playwright.sync_api import sync_playwright
+
+    from tests.dashboard import browser
+
+    timings: dict[str, list[float]] = {name: [] for name, _, _ in CLICKS}
+    with browser.serving(results) as base, sync_playwright() as driver:
+        running = driver.chromium.launch(executable_path=browser.executable(), args=list(browser.FLAGS))
+        watched = browser.Watched(running.new_context(), base)
+        start = time.perf_counter()
+        watched.open("explore?on=h200")
+        first = time.perf_counter() - start
+        watched.open("explore?on=h200")
+        for _ in range(rounds):
+            for name, address, label in CLICKS:
+                if address is not None and watched.page.url.split("/")[-1] != address:
+                    watched.open(address)
+                timings[name].append(_click(watched, label))
+        memory = _memory_of(base)
+        running.close()
+    return {
+        "first_page_s": round(first, 2),
+        "server_memory_mib": memory,
+        "clicks_s": {
+            name: [round(value, 3) for value in (statistics.median(v), min(v), max(v))] for name, v in timings.items()
+        },
+    }
+
+
+def _click(watched: object, label: str) -> float:
+    page = watched.page  # type: ignore[attr-defined]
+    page.evaluate(
+        """() => { window.settled = null; const began = performance.now(); let busy = false;
+          const look = () => { const idle = document.querySelector('[data-test-script-state="notRunning"]')
+              && !document.querySelector('[data-stale="true"]');
+            if (!idle) busy = true;
+            if (busy && idle) { window.settled = performance.now() - window.pressed; return; }
+            if (performance.now() - began < 20000) requestAnimationFrame(look); };
+          document.addEventListener('click', () => { window.pressed = performance.now(); look(); },
+            {once: true, capture: true}); }"""
+    )
+    page.get_by_role("radio", name=label, exact=True).click()
+    page.wait_for_function("() => window.settled !== null", timeout=30_000)
+    taken = float(page.evaluate("() => window.settled")) / 1e3
+    watched.settle()  # type: ignore[attr-defined]
+    return taken
+
+
+def _memory_of(base: str) -> int:
+    port = base.rsplit(":", 1)[-1]
+    for process in psutil.process_iter(["cmdline"]):
+        line = process.info["cmdline"] or []
+        if "streamlit" in " ".join(line) and port in line:
+            return round(process.memory_info().rss / 2**20)
+    return -1
+
+
+def publish(results: Path) -> float:
+    """Seconds that ``asv publish`` takes on the same results; it needs a repository, so an empty one is made beside them."""
+    work = results.parent / "asv-publish"
+    work.mkdir(exist_ok=True)
+    if not (work / ".git").exists():
+        subprocess.run(["git", "init", "-q", str(work)], check=True)
+        subprocess.run(
+            [
+                "git",
+                "-C",
+                str(work),
+                "-c",
+                "user.name=x",
+                "-c",
+                "user.email=x@localhost",
+                "commit",
+                "-q",
+                "--allow-empty",
+                "-m",
+                "x",
+            ],
+            check=True,
+        )
+    config = {
+        "version": 1,
+        "project": "big",
+        "repo": ".",
+        "results_dir": str(results),
+        "html_dir": "html",
+        "branches": ["HEAD"],
+    }
+    (work / "asv.conf.json").write_text(json.dumps(config))
+    start = time.perf_counter()
+    subprocess.run([sys.executable, "-m", "asv", "publish"], cwd=work, check=True, capture_output=True)
+    return time.perf_counter() - start
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("results", type=Path)
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--publish", action="store_true", help="time asv publish too (minutes)")
+    arguments = parser.parse_args()
+    cold(arguments.results)  # builds the cache where there is none
+    runs = [cold(arguments.results) for _ in range(arguments.rounds)]
+    answer: dict[str, object] = {
+        "cpus": os.cpu_count(),
+        "load_average": os.getloadavg()[0],
+        "cold": {key: round(statistics.median(run[key] for run in runs), 3) for key in runs[0]},
+        "cold_worst_open_s": round(max(run["open_s"] for run in runs), 3),
+        "one_more_commit_s": round(one_more_commit(arguments.results), 3),
+        "browser": in_browser(arguments.results, arguments.rounds),
+    }
+    if arguments.publish:
+        answer["asv_publish_s"] = round(publish(arguments.results), 1)
+    print(json.dumps(answer, indent=1))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
