@@ -108,6 +108,12 @@ class Results:
         rows = rows.merge(self.order_of_sources[["source", "order"]], on="source").merge(self.commits, on="order")
         return rows.sort_values(["series", "order"], kind="stable").reset_index(drop=True)
 
+    def points(self, series: Sequence[int]) -> pd.DataFrame:
+        """Only series, order and value, in order of commits: for charts of many series."""
+        rows = query.values_of(self.snapshot, series)[["series", "source", "value"]]
+        rows = rows.merge(self.order_of_sources[["source", "order"]], on="source")
+        return rows.sort_values(["series", "order"], kind="stable")
+
     def newest_values(self, back: int) -> pd.DataFrame:
         """Of each series measured lately its newest value and the one ``back`` commits before (NaN: there is none)."""
         order = self.order_of_sources[["source", "order"]]

@@ -76,7 +76,7 @@ if form == "heatmap":
         st.caption(f"The first {len(shown)} are drawn; search for fewer to see the others.")
 elif form == "small multiples":
     shown = dict(list(labels.items())[:MOST_PANELS])
-    rows = session.ask(lambda now: now.values(list(shown)))
+    rows = session.ask(lambda now: now.points(list(shown)))
     session.show_chart(small_multiples(rows, shown, 2), "small-multiples", "One panel a series, each with its own scale")
     if len(labels) > len(shown):
         st.caption(f"The first {len(shown)} are drawn; search for fewer to see the others.")

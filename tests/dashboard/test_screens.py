@@ -168,7 +168,7 @@ def test_explore_finds_series_by_words_in_any_order(open_screen, asv_history):
 def test_explore_draws_many_series_at_once(open_screen, asv_history, form):
     test = open_screen("explore", asv_history, **{"as": form})
     drawn = charts(test)[form.replace(" ", "-")]
-    assert len(drawn) == (1 if form == "heatmap" else 24)
+    assert len(drawn) == (1 if form == "heatmap" else 2 * 24)
 
 
 def test_explore_says_when_nothing_matches(open_screen, asv_history):
