@@ -200,9 +200,21 @@ def show_problems(found: Results) -> None:
 
 
 def _explain_empty(found: Results) -> None:
-    there = "is empty of records" if found.folder.is_dir() else "does not exist"
+    """What is there and what is missing."""
+    kinds = found.snapshot.sources["kind"].to_pylist()
+    calibrations = sorted({path.parents[1].name for path in found.folder.glob("*/calibration/*.jsonl")})
+    there = []
+    if kinds.count("asv"):
+        there.append(f"{kinds.count('asv')} asv result files (see Explore)")
+    if calibrations:
+        there.append(f"calibrations of the CI gate on {', '.join(map(for_markdown, calibrations))} (see Trust)")
+    if found.problems:
+        there.append(f"{len(found.problems)} files that could not be read")
+    state = f"holds {'; '.join(there)}, but no decomposition record" if there else "is empty"
+    if not found.folder.is_dir():
+        state = "does not exist"
     st.info(
-        f"No decomposition record to show: the results folder `{for_markdown(found.folder.name)}` {there}. "
+        f"No decomposition record to show: the results folder `{for_markdown(found.folder.name)}` {state}. "
         "Run `make bench` to measure this machine, or name another folder: `make dashboard RESULTS=DIR`.",
         icon=":material/folder_open:",
     )

@@ -86,6 +86,11 @@ def calibrations(results: Path, machine: str) -> tuple[list[Calibration], str]:
         return [], str(error)
 
 
+def calibrated_machines(results: Path) -> list[str]:
+    """Machines whose folder holds calibrations of the CI gate."""
+    return sorted(path.parent.name for path in results.glob("*/calibration") if any(path.glob("*.jsonl")))
+
+
 def gate_table(found: Sequence[Calibration]) -> pd.DataFrame:
     """One row a calibration and kind of trial: how often the gate alarmed, missed or could not tell, with 95 % intervals."""
     rows: list[dict[str, object]] = []

@@ -143,9 +143,7 @@ def _real(study: dict[str, Any], shown: list[tuple[str, float]]) -> list[str]:
 
 def _by_kind(rows: list[dict[str, Any]], name: str, setting: float, history: int) -> tuple[str, ...]:
     found = {
-        row["noise"]: row
-        for row in rows
-        if (row["detector"], row["setting"], row["history"]) == (name, setting, history)
+        row["noise"]: row for row in rows if (row["detector"], row["setting"], row["history"]) == (name, setting, history)
     }
     if not found:
         return (name, f"{setting:g}", "not measured", *("" for _ in KINDS))

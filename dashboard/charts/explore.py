@@ -85,7 +85,7 @@ def small_multiples(rows: pd.DataFrame, names: dict[int, str], columns: int) -> 
             "domain": [left, left + 0.88 / columns], "anchor": f"y{number}", "showticklabels": False, "gridcolor": GRID,
         }  # fmt: skip
         layout[f"yaxis{number}"] = {
-            "domain": [top - 0.74 / lines, top], "anchor": f"x{number}", "nticks": 3, "tickfont": {"size": 10}, "gridcolor": GRID,
+            "domain": [top - 0.74 / lines, top], "anchor": f"x{number}", "nticks": 3, "gridcolor": GRID,
         }  # fmt: skip
         layout["annotations"].append(
             {"text": title, "x": left, "y": top, "xref": "paper", "yref": "paper", "xanchor": "left", "yanchor": "bottom"}

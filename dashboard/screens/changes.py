@@ -18,9 +18,9 @@ from dashboard.choices import choose
 from dashboard.tables import show_table
 from dashboard.text import for_markdown
 
+st.title("Changes")
 chosen = session.selection()
 found = session.results()
-st.title("Changes")
 decided, complaint = decisions(found.folder)
 if complaint:
     st.error(for_markdown(complaint, 400), icon=":material/error:")

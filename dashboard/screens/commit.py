@@ -12,11 +12,11 @@ from dashboard.portrait import checks_table, class_table, quoted, wall_label
 from dashboard.tables import show_table
 from dashboard.text import for_markdown
 
+st.title("One commit")
 chosen = session.selection()
 found = session.results()
 measured = found.commits[found.commits["commit"].isin(chosen.walls["commit"])]
 newest = str(measured["commit"].iloc[-1])
-st.title("One commit")
 left, right = st.columns([5, 2], vertical_alignment="bottom")
 commit = choose_commit("Commit (pick one, or type the start of its hash)", measured, "commit", newest, left)
 step_buttons(list(measured["commit"]), commit, "commit", right)

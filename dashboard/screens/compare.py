@@ -43,9 +43,9 @@ def side(name: str, place: Any, default_back: int) -> tuple[Record, Wall]:
         return record, labels[choose("Engine", list(labels), f"{name}-wall", first)]
 
 
+st.title("Compare")
 chosen = session.selection()
 found = session.results()
-st.title("Compare")
 left, right = st.columns(2)
 before, after = side("from", left, 1), side("to", right, 0)
 names = tuple(f"{record.commit[:8]} {wall.engine} @{wall.nt}" for record, wall in (before, after))

@@ -15,9 +15,9 @@ from dashboard.metrics import metric
 from dashboard.tables import show_table
 from dashboard.text import for_hover, shortened
 
+st.title("Kernels")
 chosen = session.selection()
 found = session.results()
-st.title("Kernels")
 if chosen.parts.empty:
     st.info("No wall here was decomposed.", icon=":material/info:")
     st.stop()

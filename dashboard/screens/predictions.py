@@ -14,9 +14,9 @@ from dashboard.portrait import with_range
 from dashboard.tables import show_table
 from dashboard.text import for_hover, for_markdown
 
+st.title("Said and measured")
 chosen = session.selection()
 found = session.results()
-st.title("Said and measured")
 records = [record for record in session.newest_records(chosen.machine) if record.model.digest == chosen.digest]
 joined, broken = outcomes(found.known.newest_first, records, machine=chosen.machine, engine=session.ENGINE)
 if not joined:

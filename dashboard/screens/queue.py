@@ -38,9 +38,9 @@ def bars(entries: list[Entry]) -> go.Figure:
 
 OPENED = 8  # entries whose arithmetic is opened out; the table below holds all
 
+st.title("What to do next")
 chosen = session.selection()
 found = session.results()
-st.title("What to do next")
 measured = found.commits[found.commits["commit"].isin(chosen.walls.loc[chosen.walls["engine"] == session.ENGINE, "commit"])]
 if measured.empty:
     st.info(f"No wall of {session.ENGINE} for this machine, model and nt.", icon=":material/info:")

@@ -5,17 +5,65 @@ from __future__ import annotations
 import plotly.graph_objects as go
 import streamlit as st
 
+from benchmarks.attribution.statistics.calibration import Calibration
 from dashboard import session, trust
 from dashboard.charts.axes import style
 from dashboard.charts.lines import over_commits
 from dashboard.colours import ENGINES
 from dashboard.tables import show_table
-from dashboard.text import for_markdown
+from dashboard.text import for_hover, for_markdown
+
+GATE_TRIALS = 46  # pixels of height for each
+
+
+def show_gate(machine: str, gate: list[Calibration]) -> None:
+    """Rates of the newest calibration with their intervals, and all calibrations as a table."""
+    table = trust.gate_table(gate)
+    newest = table[(table["time"] == table["time"].max()) & table["rate (%)"].notna()]
+    figure = go.Figure()
+    figure.add_scatter(
+        x=newest["rate (%)"],
+        y=[
+            for_hover(f"{row.workload}: {row.what}", 60) for row in newest.rename(columns={"trials of": "what"}).itertuples()
+        ],
+        mode="markers",
+        marker={"size": 11, "color": "#4477AA"},
+        error_x={
+            "type": "data",
+            "symmetric": False,
+            "array": newest["high (%)"] - newest["rate (%)"],
+            "arrayminus": newest["rate (%)"] - newest["low (%)"],
+            "color": "#808080",
+        },
+        hovertemplate="%{y}: %{x:.3g} %<extra></extra>",
+    )
+    figure = style(
+        figure, 110 + GATE_TRIALS * len(newest), "", legend=False, x_title="share of verdicts (%), with 95 % interval"
+    )
+    figure.update_yaxes(type="category", autorange="reversed")
+    st.markdown(f"**{for_markdown(machine)}**")
+    session.show_chart(figure, f"gate-{machine}", "Rates of false alarms and of found slowdowns of the CI gate")
+    show_table(table, f"gate-calibration-{machine}")
+
+
+st.title("Can the numbers be trusted?")
+found = session.results()
+st.subheader("The CI gate's own error rates", anchor=False)
+folders = trust.calibrated_machines(found.folder)
+for machine in folders:
+    gate, complaint = trust.calibrations(found.folder, machine)
+    if complaint:
+        st.warning(for_markdown(complaint, 400), icon=":material/warning:")
+    if gate:
+        show_gate(machine, gate)
+if not folders:
+    st.info(
+        "Not measured: how often the gate calls identical code slower (A/A), and how often it finds a known slowdown. "
+        "Run `python -m benchmarks calibrate`.",
+        icon=":material/info:",
+    )
 
 chosen = session.selection()
-found = session.results()
-st.title("Can the numbers be trusted?")
-
 st.subheader("Noise by machine", anchor=False)
 st.caption(
     "Inside: half the interval of a window's median, as a share of it. From window to window: the change from one measured "
@@ -34,41 +82,6 @@ if spread["value"].notna().any():
         spread[spread["value"].notna()], "Half interval of the wall (± %, lower is better)", ENGINES, height=240
     )
     session.show_chart(chart, "noise-over-commits", "Half the interval of each window's wall over commits")
-
-st.subheader("The CI gate's own error rates", anchor=False)
-gate, complaint = trust.calibrations(found.folder, chosen.machine)
-if complaint:
-    st.warning(for_markdown(complaint, 400), icon=":material/warning:")
-if not gate:
-    st.info(
-        "Not measured on this machine: how often the gate calls identical code slower (A/A), and how often it finds "
-        "a known slowdown. Run `python -m benchmarks calibrate`.",
-        icon=":material/info:",
-    )
-else:
-    table = trust.gate_table(gate)
-    newest = table[table["time"] == table["time"].max()]
-    figure = go.Figure()
-    figure.add_scatter(
-        x=newest["rate (%)"],
-        y=newest["workload"] + "<br>" + newest["trials of"],
-        mode="markers",
-        marker={"size": 11, "color": "#4477AA"},
-        error_x={
-            "type": "data",
-            "symmetric": False,
-            "array": newest["high (%)"] - newest["rate (%)"],
-            "arrayminus": newest["rate (%)"] - newest["low (%)"],
-            "color": "#808080",
-        },
-        hovertemplate="%{y}: %{x:.3g} %<extra></extra>",
-    )
-    session.show_chart(
-        style(figure, 120 + 46 * len(newest), "", legend=False, x_title="share of verdicts (%), with its 95 % interval"),
-        "gate",
-        "Rates of false alarms and of found slowdowns of the CI gate",
-    )
-    show_table(table, "gate-calibration")
 
 records = session.newest_records(chosen.machine)
 st.subheader("Failed checks", anchor=False)

@@ -5,6 +5,7 @@ import shutil
 
 import pytest
 
+from benchmarks.attribution.statistics.calibration import Calibration, Trial
 from benchmarks.attribution.triage import read_triage
 from tests.dashboard.conftest import charts
 from tools import big_history, small_history
@@ -30,7 +31,7 @@ def words(test) -> str:
 @pytest.mark.parametrize("screen", SCREENS)
 def test_a_screen_opens_on_a_missing_folder(open_screen, tmp_path, screen):
     test = open_screen(screen, tmp_path / "nothing")
-    assert "does not exist" in test.info[0].value
+    assert "does not exist" in test.info[-1].value
 
 
 @pytest.mark.parametrize("screen", SCREENS)
@@ -253,3 +254,33 @@ def test_a_read_only_dashboard_offers_no_decision(open_screen, long_history, mon
     test = open_screen("changes", long_history)
     assert not [button for button in test.button if button.label == "Keep the decision"]
     assert any("read-only" in item.value for item in test.caption)
+
+
+def test_a_folder_with_only_calibrations_shows_them_and_says_what_is_missing(open_screen, tmp_path):
+    trials = [Trial("identical", 0.0, True, (), 8, 3.5)] * 19 + [Trial("identical", 0.0, False, ("wall",), 8, 3.5)]
+    trials += [Trial("attention", 0.05, False, ("wall/attention",), 10, 4.0)] * 9 + [
+        Trial("attention", 0.05, True, (), 10, 4.0)
+    ]
+    one = Calibration(
+        "a" * 40,
+        "2026-11-29T00:00:00Z",
+        "lab",
+        "toy",
+        "operation counts",
+        ("wall",),
+        0.03,
+        0.01,
+        0.1,
+        8,
+        24,
+        (0.5,),
+        tuple(trials),
+    )
+    path = tmp_path / "results" / "lab" / "calibration" / "toy.jsonl"
+    path.parent.mkdir(parents=True)
+    path.write_text(one.to_json() + "\n")
+    test = open_screen("trust", tmp_path / "results")
+    table = test.dataframe[0].value
+    assert list(table["rate (%)"]) == pytest.approx([5.0, 90.0])
+    assert "calibrations of the CI gate on lab" in test.info[0].value
+    assert "gate-lab" in charts(test)
