@@ -9,7 +9,9 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+from benchmarks.attribution.acceptance import Acceptance, read_acceptances
 from benchmarks.attribution.change_report import Change, History, examine
+from benchmarks.attribution.errors import UserFacingError
 from benchmarks.attribution.triage import Triage, TriageError, read_triage
 
 from .benchmarks_file import Description
@@ -35,6 +37,21 @@ def decisions(results: Path) -> tuple[dict[tuple[str, str, str], Triage], str]:
         return read_triage(results), ""
     except TriageError as error:
         return {}, str(error)
+
+
+def acceptances(results: Path, machine: str) -> tuple[list[Acceptance], str]:
+    """Regressions that a Regression-Accepted trailer let through the CI gate, newest first, and what could not be read."""
+    try:
+        return read_acceptances(results / machine / "accepted.jsonl")[::-1], ""
+    except (UserFacingError, OSError) as error:
+        return [], str(error)
+
+
+def acceptance_row(item: Acceptance) -> dict[str, object]:
+    """One acceptance as a table takes it."""
+    sizes = ["unknown" if change is None else f"{100 * change:+.2f} %" for change in item.changes]
+    moved = ", ".join(f"{metric} {size}" for metric, size in zip(item.metrics, sizes, strict=False))
+    return {"commit": item.commit[:8], "against": item.base[:8], "reason": item.reason, "slower": moved}
 
 
 def from_records(walls: pd.DataFrame, parts: pd.DataFrame, engine: str) -> list[History]:

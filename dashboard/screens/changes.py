@@ -12,7 +12,7 @@ from benchmarks.attribution.change_report import Change
 from benchmarks.attribution.errors import UserFacingError
 from benchmarks.attribution.triage import State, Triage, remove_triage, write_triage
 from dashboard import examine, session
-from dashboard.changes import decisions, direction_word, possible_commits, size
+from dashboard.changes import acceptance_row, acceptances, decisions, direction_word, possible_commits, size
 from dashboard.charts.lines import over_commits
 from dashboard.choices import choose
 from dashboard.tables import show_table
@@ -24,6 +24,12 @@ found = session.results()
 decided, complaint = decisions(found.folder)
 if complaint:
     st.error(for_markdown(complaint, 400), icon=":material/error:")
+accepted, unread = acceptances(found.folder, chosen.machine)
+if unread:
+    st.error(for_markdown(unread, 400), icon=":material/error:")
+if accepted:
+    with st.expander(f"{len(accepted)} regressions that a commit's trailer let pass", icon=":material/gavel:"):
+        show_table(pd.DataFrame([acceptance_row(item) for item in accepted]), "accepted")
 left, right = st.columns([1, 2], vertical_alignment="bottom")
 source = left.segmented_control(
     "Series", ["records", "asv"], default="records", required=True, key="of", bind="query-params"

@@ -23,9 +23,7 @@ def show_gate(machine: str, gate: list[Calibration]) -> None:
     figure = go.Figure()
     figure.add_scatter(
         x=newest["rate (%)"],
-        y=[
-            for_hover(f"{row.workload}: {row.what}", 60) for row in newest.rename(columns={"trials of": "what"}).itertuples()
-        ],
+        y=[for_hover(what, 60).replace(": ", ":<br>") for what in newest["trials of"]],
         mode="markers",
         marker={"size": 11, "color": "#4477AA"},
         error_x={
@@ -41,7 +39,8 @@ def show_gate(machine: str, gate: list[Calibration]) -> None:
         figure, 110 + GATE_TRIALS * len(newest), "", legend=False, x_title="share of verdicts (%), with 95 % interval"
     )
     figure.update_yaxes(type="category", autorange="reversed")
-    st.markdown(f"**{for_markdown(machine)}**")
+    workloads = ", ".join(sorted(newest["workload"].unique()))
+    st.markdown(f"**{for_markdown(machine)}**, workload {for_markdown(workloads)}")
     session.show_chart(figure, f"gate-{machine}", "Rates of false alarms and of found slowdowns of the CI gate")
     show_table(table, f"gate-calibration-{machine}")
 

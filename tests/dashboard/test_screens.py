@@ -5,6 +5,7 @@ import shutil
 
 import pytest
 
+from benchmarks.attribution.acceptance import Acceptance
 from benchmarks.attribution.statistics.calibration import Calibration, Trial
 from benchmarks.attribution.triage import read_triage
 from tests.dashboard.conftest import charts
@@ -284,3 +285,14 @@ def test_a_folder_with_only_calibrations_shows_them_and_says_what_is_missing(ope
     assert list(table["rate (%)"]) == pytest.approx([5.0, 90.0])
     assert "calibrations of the CI gate on lab" in test.info[0].value
     assert "gate-lab" in charts(test)
+
+
+def test_accepted_regressions_are_listed(open_screen, history, tmp_path):
+    folder = tmp_path / "results"
+    shutil.copytree(history, folder)
+    item = Acceptance("b" * 40, "worth it: half the memory", "a" * 40, "b" * 40, ("wall@512",), (0.031,))
+    (folder / "h200" / "accepted.jsonl").write_text(item.to_json() + "\n")
+    test = open_screen("changes", folder)
+    table = test.dataframe[0].value
+    assert list(table["reason"]) == ["worth it: half the memory"]
+    assert list(table["slower"]) == ["wall@512 +3.10 %"]
