@@ -16,7 +16,8 @@ from asv import util
 from asv.environment import Environment
 from asv.machine import Machine
 
-from .capture.machine import machine_class
+from .asv_machine import register
+from .capture.machine import describe_machine, machine_class
 from .models import model_name
 
 
@@ -95,5 +96,8 @@ def machine_name() -> str:
     return os.environ.get("MINFER_MACHINE") or machine_class()
 
 
-# asv would fall back on the host's name; results are public, so it gets the machine's class instead.
-Machine.hardcoded_machine_name = machine_name()
+def setup() -> None:
+    """What asv calls once it has loaded this plugin: its results go under the machine's class, never under a host's name."""
+    Machine.hardcoded_machine_name = machine_name()
+    if not os.environ.get("MINFER_FROM_RECORDS"):
+        register(describe_machine(_command_line_option("--machine", "-m") or machine_name()))

@@ -39,6 +39,8 @@ class EngineOptions:
 
     backend: str = "auto"
     ubatch: int | None = None
+    context: int | None = None
+    """Tokens that the KV cache holds."""
     gates: Mapping[str, bool | int | str] = field(default_factory=dict)
 
 
@@ -74,6 +76,8 @@ class MeasuredEngine:
         arguments: dict[str, Any] = {"backend": options.backend}
         if options.ubatch is not None:
             arguments["ubatch"] = options.ubatch
+        if options.context is not None:
+            arguments["context"] = options.context
         if options.gates:
             arguments["gates"] = dict(options.gates)
         self._engine = package.load(model, **arguments)

@@ -35,14 +35,17 @@ def measure_commit() -> Record | None:
         say(f"skipped: {error}")
         return None
     backend = os.environ.get("MINFER_BACKEND", "auto")
+    nts = measured_nts(uses_gpu(backend))
+    # As many tokens as the longest prompt: the peer's cache is as long, and memory is compared.
+    context = max(nts)
     plan = Plan(
         model=model_path(),
-        nts=measured_nts(uses_gpu(backend)),
+        nts=nts,
         machine=os.environ.get("MINFER_MACHINE") or machine_class(),
         samples=int(os.environ.get("MINFER_SAMPLES", "10")),
         seconds_per_nt=float(os.environ.get("MINFER_SECONDS", "40")),
-        engine=EngineOptions(backend),
-        beside=tuple(EngineOptions(backend, gates=gates) for gates in gates_beside()),
+        engine=EngineOptions(backend, context=context),
+        beside=tuple(EngineOptions(backend, context=context, gates=gates) for gates in gates_beside()),
     )
     say(f"commit {os.environ.get('ASV_COMMIT', 'HEAD')[:8]}")
     record = take_window(plan, say)

@@ -46,8 +46,6 @@ def run(args: argparse.Namespace) -> int:
     environment = {**os.environ, "MINFER_MACHINE": machine, "MINFER_MODEL": str(model), "MINFER_MODELS": str(model.parent)}
     if args.from_records:
         environment |= _as_recorded(root / "results" / machine, commits)
-    else:
-        _asv(root, environment, "machine", "--yes", "--machine", machine)
     with tempfile.TemporaryDirectory() as scratch:
         hashes = Path(scratch) / "commits"
         hashes.write_text("\n".join(commits) + "\n", encoding="ascii")
@@ -64,16 +62,15 @@ def run(args: argparse.Namespace) -> int:
 
 def _as_recorded(folder: Path, commits: list[str]) -> dict[str, str]:
     """Let asv speak of the machine that measured, which need not be this one. Raises UserFacingError without records."""
-    from asv.machine import MachineCollection
-    from asv.util import load_json
+    from ..asv_machine import register
 
     paths = [folder / "records" / f"{commit}.jsonl" for commit in commits]
     kept = [path for path in paths if path.is_file()]
-    if not kept or not (folder / "machine.json").is_file():
-        raise UserFacingError(f"{folder}: no record of these commits and their machine; measure them without --from-records")
-    MachineCollection.save(folder.name, load_json(str(folder / "machine.json"), api_version=1))
-    python = read_records(kept[0])[-1].machine.python
-    return {"MINFER_FROM_RECORDS": "1", "MINFER_ENVIRONMENT_PYTHON": ".".join(python.split(".")[:2])}
+    if not kept:
+        raise UserFacingError(f"{folder}: no record of these commits; measure them without --from-records")
+    recorded = read_records(kept[0])[-1].machine
+    register(recorded)
+    return {"MINFER_FROM_RECORDS": "1", "MINFER_ENVIRONMENT_PYTHON": ".".join(recorded.python.split(".")[:2])}
 
 
 def _commits(root: Path, args: argparse.Namespace) -> list[str]:

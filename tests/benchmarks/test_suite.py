@@ -41,7 +41,6 @@ def measured(tmp_path_factory):
         "slower": repository.commit("a slower product", engine_source("slower", gemm_s=0.02)),
         "broken": repository.commit("a broken engine", engine_source(on_load='raise ValueError("no such tensor: x")')),
     }
-    asv(repository, "machine", "--yes", "--machine", MACHINE)
     options = ["--machine", MACHINE, "--bench", "prefill.Wall", "--show-stderr"]
     run = asv(repository, "run", "ALL", *options, check=False, MINFER_BESIDE="toy=0;colour=red")
     return repository, commits, run
@@ -89,6 +88,15 @@ def test_samples_are_stored_with_statistics_and_the_model_in_the_environments_na
     assert values["3325"] is None or values["3325"] != values["3325"]
     lower, upper = row["stats_q_25"][0], row["stats_q_75"][0]
     assert lower <= values["128"] <= upper
+
+
+@pytest.mark.slow
+def test_asv_knows_the_machine_without_being_asked(measured):
+    repository, _, _ = measured
+    stored = json.loads((repository.folder / "results" / MACHINE / "machine.json").read_text())
+    assert stored["machine"] == MACHINE
+    assert stored["cpu"]
+    assert int(stored["ram"]) > 1 << 28
 
 
 @pytest.mark.slow
