@@ -3,6 +3,9 @@
 A weight that fits the budget is converted once and kept; the others are converted block by block, whenever they are
 used, into one buffer. Weights are kept in the order in which they are first used: a least-recently-used rule would drop
 each weight just before it is needed again, since every pass uses all of them in the same order.
+
+Tried and not kept: cutting kept weights from slabs of 64 MiB for the sake of huge pages (a token 7 % faster, the first
+pass 0.7 s slower); int8 blocks with their scales, converted in cache for each token (as many ns a weight as float32).
 """
 
 from __future__ import annotations
