@@ -16,7 +16,8 @@ from .repository import Revision
 
 def gate_command(base: Revision, head: Revision, settings: Settings) -> str:
     """The exact command that asks the same question again."""
-    words = ["--base", base.short, "--head", head.short, *common_words(settings)]
+    static = [] if settings.with_compiled else ["--no-static"]
+    words = ["--base", base.short, "--head", head.short, *common_words(settings), *static]
     return command_line("gate", words, settings)
 
 

@@ -24,6 +24,7 @@ def finding(name, verdict, base=1e-3, head=1e-3, not_slower=None, low=None):
 def result(*findings, accepted=(), commits=3, allow=False, **settings):
     pairs = (Pair({}, {}, "base", 1.0), Pair({}, {}, "head", 1.0, "throttled: thermal"))
     comparison = Comparison(pairs, (), findings, True, 12.0)
+    settings = {"with_compiled": True, **settings}
     return conclude(BASE, HEAD, comparison, Settings(**settings), accepted, commits, allow)
 
 
@@ -74,6 +75,7 @@ def test_the_command_says_every_setting_that_is_not_the_default():
         "python -m benchmarks gate --base bbbbbbbbbb --head aaaaaaaaaa --nt 8 --nt 64 --budget 60 --max-pairs 9 "
         "--set 'a=b c' --metric 'p@8/*'"
     )
+    assert result(OPEN, with_compiled=False).reproduce.endswith(" --no-static")
     with_gates = result(OPEN, environment={"MINFER_GATES": "mmq=1,bt=0", "MINFER_MODEL": "/a b.gguf"})
     assert with_gates.reproduce.startswith("MINFER_GATES=mmq=1,bt=0 MINFER_MODEL='/a b.gguf' python -m benchmarks gate")
     (step,) = found.next_steps
