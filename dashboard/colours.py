@@ -58,7 +58,8 @@ _RESERVE = ("#0099AA", "#997700", "#7788CC", "#BB5566", "#5FA052", "#AA4499", "#
 # Peers and the engine itself, in that order of the eye: ours is the strong one.
 ENGINES: dict[str, str] = {"minfer": "#4477AA", "llama.cpp": "#EE7733", "transformers": "#228833"}
 
-BETTER = "#228833"
+# Teal and red differ in blueness and lightness, which every kind of colour-blindness leaves.
+BETTER = "#009988"
 WORSE = "#CC3311"
 UNDECIDED = "#8C8C8C"
 

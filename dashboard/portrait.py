@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import pandas as pd
 
 from benchmarks.attribution.checks import best_wall
@@ -20,6 +22,15 @@ def wall_label(wall: Wall) -> str:
     """Tells the walls of one record and nt apart."""
     gates = ",".join(f"{name}={value}" for name, value in sorted(wall.gates.items()) if value is not False)
     return f"{wall.engine} {wall.backend}, ubatch {wall.ubatch}" + (f" ({gates})" if gates else "")
+
+
+def short_labels(walls: Sequence[Wall]) -> list[str]:
+    """The engine's name where that tells the walls apart, with the ubatch where it does not, else the whole label."""
+    for label in (lambda wall: wall.engine, lambda wall: f"{wall.engine}, ubatch {wall.ubatch}", wall_label):
+        found = [label(wall) for wall in walls]
+        if len(set(found)) == len(found):
+            return found
+    return [f"{label} #{place}" for place, label in enumerate(map(wall_label, walls), 1)]
 
 
 def peer_pair(record: Record, wall: Wall) -> tuple[Pair | None, str]:

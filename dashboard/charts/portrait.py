@@ -44,9 +44,8 @@ def wall_bars(walls: Sequence[tuple[str, Decomposition]], *, share: bool) -> go.
             marker={"color": colour.colour, "line": {"width": 0}, "pattern": hatch_pattern(colour.hatch)},
         )
     figure.update_layout(barmode="stack", bargap=0.25)
-    figure = style(figure, 190 + 46 * len(walls), "Share of wall (%)" if share else "Traced wall (ms)")
+    figure = style(figure, 220 + 46 * len(walls), "Share of wall (%)" if share else "Traced wall (ms)")
     figure.update_yaxes(autorange="reversed")
-    figure.update_layout(legend={"y": -0.22})
     return figure
 
 
@@ -65,18 +64,26 @@ def split_bars(splits: Sequence[tuple[str, Split]], by: str) -> go.Figure:
     else:
         order = sorted(places, key=lambda key: places[key])
     figure = go.Figure()
+    flat = by == "operation"  # names of operations stay readable on a phone only when they stand beside their bars
     for name in stacking_order(list(sums)):
+        keys, values = [for_hover(key) for key in order], [sums[name].get(key, 0) / 1e6 for key in order]
         figure.add_bar(
-            x=[for_hover(key) for key in order],
-            y=[sums[name].get(key, 0) / 1e6 for key in order],
+            x=values if flat else keys,
+            y=keys if flat else values,
+            orientation="h" if flat else "v",
             name=for_hover(name),
             marker={"color": ink(name).colour, "line": {"width": 0}},
-            hovertemplate=f"%{{x}}<br>{for_hover(name)}: %{{y:,.4g}} ms<extra></extra>",
+            hovertemplate=for_hover(name)
+            + (": %{y}, %{x:,.4g} ms" if flat else ": layer %{x}, %{y:,.4g} ms")
+            + "<extra></extra>",
         )
-    figure.update_layout(barmode="stack")
-    figure = style(figure, 380, "Time (ms)", x_title="Layer" if by == "layer" else "")
-    figure.update_xaxes(type="category")
-    figure.update_layout(legend={"y": -0.28})
+    figure.update_layout(barmode="stack", bargap=0.2)
+    if flat:
+        figure = style(figure, 170 + 24 * len(order), "", x_title="Time (ms)")
+        figure.update_yaxes(autorange="reversed", type="category")
+    else:
+        figure = style(figure, 400, "Time (ms)", x_title="Layer")
+        figure.update_xaxes(type="category")
     return figure
 
 
@@ -106,5 +113,4 @@ def layer_timeline(splits: Sequence[tuple[str, Split]]) -> go.Figure:
         figure, 150 + 26 * len({split.operation for _, split in splits}), "", x_title="µs of device time in this layer"
     )
     figure.update_yaxes(autorange="reversed", type="category")
-    figure.update_layout(legend={"y": -0.3})
     return figure

@@ -8,7 +8,7 @@ from dashboard import session
 from dashboard.charts.portrait import layer_timeline, split_bars, wall_bars
 from dashboard.choices import choose, choose_commit, step_buttons
 from dashboard.commits import body_of
-from dashboard.portrait import checks_table, class_table, quoted, wall_label
+from dashboard.portrait import checks_table, class_table, quoted, short_labels, wall_label
 from dashboard.tables import show_table
 from dashboard.text import for_markdown
 
@@ -42,7 +42,8 @@ with st.container(horizontal=True, gap="medium"):
     for name, value, help_text in quoted(record, wall):
         st.metric(name, value, help=help_text, width="content")
 
-drawn = [(name, item.decomposition) for name, item in labels.items() if item.decomposition is not None]
+shown = [item for item in walls if item.decomposition is not None]
+drawn = [(name, item.decomposition) for name, item in zip(short_labels(shown), shown, strict=True) if item.decomposition]
 if drawn:
     share = st.toggle("As shares of each own wall", key="share", bind="query-params")
     session.show_chart(wall_bars(drawn, share=share), "portrait", "One bar of kernel classes an engine")
