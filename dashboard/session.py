@@ -23,7 +23,7 @@ from .text import for_markdown, shortened
 T = TypeVar("T")
 ENGINE = "minfer"
 PEER = "llama.cpp"
-MOST_RECORDS = 400
+MOST_RECORDS = 200
 """Records that a question over many commits looks at."""
 
 

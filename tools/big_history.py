@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import subprocess
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -40,19 +41,24 @@ _LENGTHS = ("128", "512", "1024", "2048", "3325")
 _PER_CLASS = len(_CLASSES) * len(_LENGTHS)
 
 
-def write(folder: Path, commits: int, series: int, seed: int) -> None:
-    """Write ``folder/<machine>/<commit>-minfer.json``; each series has real noise and a few real steps."""
+def write(folder: Path, commits: int, series: int, seed: int, repository: bool = False) -> None:
+    """Write ``folder/<machine>/<commit>-minfer.json``; each series has real noise and a few real steps.
+
+    ``repository`` makes the folder's parent a git repository of just these commits: asv publish leaves out any other.
+    """
     names = _benchmarks(series)
     (folder).mkdir(parents=True, exist_ok=True)
     (folder / "benchmarks.json").write_text(json.dumps(_benchmarks_json(names)), encoding="utf-8")
     start = datetime(2022, 1, 1, tzinfo=UTC)
     times = [start + timedelta(hours=4 * index) for index in range(commits)]
-    hashes = [commit_hash(index, seed) for index in range(commits)]
+    subjects = [f"Change {index} of a made-up history" for index in range(commits)]
+    if repository:
+        hashes = _make_repository(folder.parent, subjects, times)
+    else:
+        hashes = [commit_hash(index, seed) for index in range(commits)]
     lines = (
-        json.dumps(
-            {"commit": commit, "time": when.isoformat(), "subject": f"Change {index} of a made-up history", "body": ""}
-        )
-        for index, (commit, when) in enumerate(zip(hashes, times, strict=True))
+        json.dumps({"commit": commit, "time": when.isoformat(), "subject": subject, "body": ""})
+        for commit, when, subject in zip(hashes, times, subjects, strict=True)
     )
     (folder / "commits.jsonl").write_text("\n".join(lines) + "\n", encoding="utf-8")
     for place, machine in enumerate(MACHINES):
@@ -71,6 +77,20 @@ def write(folder: Path, commits: int, series: int, seed: int) -> None:
         for index, commit in enumerate(hashes):
             text = json.dumps(_result(commit, times[index], machine, names, values[index]), separators=(",", ":"))
             (folder / machine / f"{commit}-minfer.json").write_text(text, encoding="utf-8")
+
+
+def _make_repository(folder: Path, subjects: list[str], times: list[datetime]) -> list[str]:
+    """Empty commits on one branch, by git fast-import; returns their hashes, oldest first."""
+    subprocess.run(["git", "init", "-q", "-b", "main", str(folder)], check=True)
+    stream = "".join(
+        f"commit refs/heads/main\ncommitter made up <made@up.invalid> {int(when.timestamp())} +0000\n"
+        f"data {len(subject.encode())}\n{subject}\n"
+        for subject, when in zip(subjects, times, strict=True)
+    )
+    git = ["git", "-C", str(folder)]
+    subprocess.run([*git, "fast-import", "--quiet"], input=stream.encode(), check=True)
+    listed = subprocess.run([*git, "rev-list", "--reverse", "main"], capture_output=True, text=True, check=True)
+    return listed.stdout.split()
 
 
 def _benchmarks(series: int) -> list[tuple[str, list[tuple[str, str]]]]:

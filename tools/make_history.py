@@ -27,6 +27,9 @@ def main() -> int:
     parser.add_argument(
         "--series", type=int, default=200, help="benchmark series of a big history (small ones have their own)"
     )
+    parser.add_argument(
+        "--repository", action="store_true", help="make the parent folder of a big one a git repository of its commits"
+    )
     parser.add_argument("--seed", type=int, default=0)
     arguments = parser.parse_args()
     if arguments.folder.exists() and any(arguments.folder.iterdir()):
@@ -35,7 +38,8 @@ def main() -> int:
     if arguments.kind == "small":
         small_history.write(arguments.folder, commits=arguments.commits or 48, seed=arguments.seed)
     else:
-        big_history.write(arguments.folder, arguments.commits or 10_000, arguments.series, arguments.seed)
+        count = arguments.commits or 10_000
+        big_history.write(arguments.folder, count, arguments.series, arguments.seed, arguments.repository)
     return 0
 
 

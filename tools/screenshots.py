@@ -25,6 +25,7 @@ SHOTS = {
     "commit": ("commit", 1280, 1000, "light"),
     "compare": ("compare", 1280, 900, "dark"),
     "queue": ("queue", 1280, 900, "light"),
+    "published": ("published", 1280, 900, "light"),
 }
 MOST_BYTES = 300_000
 
