@@ -10,7 +10,8 @@ from .capture.machine import machine_class, uses_gpu
 from .engine import CommitTooOldError, EngineOptions, import_minfer
 from .models import model_path
 from .progress import say
-from .series import keep_record, kept_record, measured_nts
+from .series import measured_nts
+from .series_values import keep_record, kept_record
 from .window import Plan, take_window
 
 
