@@ -18,6 +18,7 @@ from benchmarks.attribution.ingest import open_trace
 from benchmarks.attribution.macs import GMAC, us_per_gmac
 from benchmarks.attribution.windows import choose
 from benchmarks.report import html
+from benchmarks.report.portrait import PROFILE_HEADERS, profile_rows
 from dashboard import session
 from dashboard.charts.portrait import wall_bars
 from dashboard.tables import show_table
@@ -91,6 +92,10 @@ def show(answer: Answer, name: str) -> None:
     if answer.bench_results:
         st.subheader("Benchmark rows", anchor=False)
         show_table(pd.DataFrame([plain(row) for row in answer.bench_results]), "bench-rows")
+    if answer.profiles:
+        st.subheader("Profiled kernels", anchor=False)
+        rows = [dict(zip(PROFILE_HEADERS, row, strict=True)) for row in profile_rows(answer.profiles)]
+        show_table(pd.DataFrame(rows), "profiles")
     st.download_button(
         "Report as HTML", html.render([answer]), f"{Path(name).stem or 'trace'}.html", "text/html", on_click="ignore"
     )

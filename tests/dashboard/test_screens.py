@@ -8,7 +8,9 @@ import pytest
 from benchmarks.attribution.acceptance import Acceptance
 from benchmarks.attribution.statistics.calibration import Calibration, Trial
 from benchmarks.attribution.triage import read_triage
+from tests.benchmarks.attribution.ingest.builders import cupti_tsv
 from tests.dashboard.conftest import charts
+from tests.shared_files import shared_file
 from tools import big_history, small_history
 
 SCREENS = ("overview", "commit", "compare", "queue", "kernels", "predictions", "changes", "trust")
@@ -296,3 +298,60 @@ def test_accepted_regressions_are_listed(open_screen, history, tmp_path):
     table = test.dataframe[0].value
     assert list(table["reason"]) == ["worth it: half the memory"]
     assert list(table["slower"]) == ["wall@512 +3.10 %"]
+
+
+def test_an_imported_trace_gets_its_bar_and_its_table(open_screen, history, tmp_path):
+    path = cupti_tsv(tmp_path / "capture.tsv")
+    test = open_screen("import_trace", history)
+    test.file_uploader[0].set_value((path.name, path.read_bytes(), "text/plain"))
+    test.run()
+    assert not test.exception
+    assert not test.error, test.error[0].value
+    table = next(frame.value for frame in test.dataframe if "class" in frame.value)
+    bars = charts(test)["imported"]
+    kernels = {trace["name"]: trace["x"][0] for trace in bars}
+    assert {name: kernels[name] for name in table["class"]} == pytest.approx(
+        dict(zip(table["class"], table["class_ms"], strict=True))
+    )
+
+
+REAL_TRACES = (
+    "nsys_h100_2gpu_1s.sqlite",
+    "nsys_cuda_gpu_kern_sum_dsocr.csv",
+    "ncu_details_dsocr_kernel1.csv",
+    "h200_llama-bench.jsonl",
+)
+
+
+@pytest.mark.parametrize("name", REAL_TRACES)
+def test_real_files_are_imported(open_screen, history, name):
+    path = shared_file("traces", name)
+    test = open_screen("import_trace", history)
+    test.file_uploader[0].set_value((path.name, path.read_bytes(), "application/octet-stream"))
+    test.run()
+    assert not test.exception
+    assert not test.error, test.error[0].value
+    assert test.dataframe
+
+
+def test_what_the_compiler_made_of_the_kernels_stands_beside_their_cost(open_screen, history, tmp_path):
+    folder = tmp_path / "results"
+    shutil.copytree(history, folder)
+    columns = ["result", "params", "version"]
+    params = [["'mmq'", "'add'"], ["'sm_80'", "'sm_90a'"]]
+    results = {
+        "static_kernels.StaticKernels.track_registers": [[96.0, 128.0, 20.0, None], params, "1"],
+        "static_kernels.StaticKernels.track_spill_bytes": [[0.0, 16.0, 0.0, None], params, "1"],
+    }
+    stored = {
+        "version": 2,
+        "commit_hash": "a" * 40,
+        "env_name": "e",
+        "date": 1,
+        "result_columns": columns,
+        "results": results,
+    }
+    (folder / "h200" / "aaaaaaaa-e.json").write_text(json.dumps(stored))
+    test = open_screen("kernels", folder, **{"compiled-for": "sm_90a"})
+    table = next(frame.value for frame in test.dataframe if "spill_bytes" in frame.value)
+    assert table.to_dict("records") == [{"source": "mmq", "registers": 128.0, "spill_bytes": 16.0}]
