@@ -75,5 +75,9 @@ def exported(repository: Path, revision: str) -> Iterator[Path]:
         raise NoKernelsError(f"revision {revision}: {said}; name a commit that has minfer/ and kernels/")
     with TemporaryDirectory(prefix="minfer-static-") as folder:
         with tarfile.open(fileobj=io.BytesIO(done.stdout)) as archive:
-            archive.extractall(folder, filter="data")
+            # Python 3.11 before 3.11.4 has no filters; what git itself archives holds no path that leaves the folder.
+            if hasattr(tarfile, "data_filter"):
+                archive.extractall(folder, filter="data")
+            else:
+                archive.extractall(folder)
         yield Path(folder)
