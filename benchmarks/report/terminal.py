@@ -50,7 +50,7 @@ def _answer(answer: Answer, width: int, unicode_bars: bool) -> str:
     if answer.profiles:
         lines += ["", *_columns(portrait.PROFILE_HEADERS, portrait.profile_rows(answer.profiles))]
     if answer.all_checks:
-        lines += ["", "checks", *(_cut(line, width) for line in _checks(answer))]
+        lines += ["", "checks", *(part for line in _checks(answer) for part in _check_lines(line, width))]
     if answer.notes:
         lines += [
             "",
@@ -144,6 +144,13 @@ def _columns(headers: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]
 
 def _hundred(share: float | None) -> float | None:
     return None if share is None else 100 * share
+
+
+def _check_lines(line: str, width: int) -> list[str]:
+    """A check that passed may be cut at the edge; one that did not says why in full, on as many lines as that takes."""
+    if line.startswith("  ok"):
+        return [_cut(line, width)]
+    return textwrap.wrap(line, width, initial_indent="", subsequent_indent=" " * 11, break_on_hyphens=False)
 
 
 def _cut(text: str, width: int) -> str:
