@@ -56,7 +56,7 @@ _ALIASES = {"copy-only": COPY, "gap": GAP_PREFIX + "unknown"}
 _RESERVE = ("#0099AA", "#997700", "#7788CC", "#BB5566", "#5FA052", "#AA4499", "#C08040", "#4F9DA6")
 
 # Peers and the engine itself, in that order of the eye: ours is the strong one.
-ENGINES: dict[str, str] = {"minfer": "#4477AA", "llama.cpp": "#EE7733", "transformers": "#228833"}
+ENGINES: dict[str, str] = {"minfer": "#4477AA", "llama.cpp": "#EE7733", "transformers": "#228833", "llama-bench": "#B35900"}
 
 # Teal and red differ in blueness and lightness, which every kind of colour-blindness leaves.
 BETTER = "#009988"

@@ -11,6 +11,7 @@ import streamlit as st
 
 from benchmarks.attribution.change_report import Change
 from benchmarks.attribution.errors import UserFacingError
+from benchmarks.attribution.statistics.alarms import FEWEST_POINTS
 from benchmarks.attribution.triage import Triage, find_triage
 
 from . import session
@@ -83,9 +84,12 @@ def wall_changes(chosen: session.Selection) -> list[Change]:
     return [change for change in looked.changes if change.history.name.startswith("wall(")]
 
 
-def which_commit(changes: Sequence[Change], commits: pd.DataFrame) -> Answer:
+def which_commit(changes: Sequence[Change], commits: pd.DataFrame, measured: int) -> Answer:
     """Which commit moved the wall last?"""
     question = "Which commit?"
+    if measured < FEWEST_POINTS:
+        text = f"{measured} commits are measured here; lasting changes are told from noise from {FEWEST_POINTS} on"
+        return Answer(question, "unsure", text, "changes")
     if not changes:
         return Answer(question, "good", "no change point in this history: what differs is within the noise", "changes")
     newest = changes[0]

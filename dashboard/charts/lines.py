@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 
+from ..colours import engine_colour
 from ..text import for_hover
 from .axes import MOST_POINTS, commit_axis, commit_hover, style
 from .decimate import extremes, representatives
@@ -32,7 +33,7 @@ def over_commits(
     most = max(64, MOST_POINTS // max(1, rows["line"].nunique()))
     for name, line in rows.sort_values("order").groupby("line", sort=False):
         line = line.reset_index(drop=True)
-        colour = colours.get(str(name), "#808080")
+        colour = colours.get(str(name)) or engine_colour(str(name))
         if len(line) > most:
             # The lightly drawn envelope keeps every spike; the line over it is the middle of each stretch.
             values = line["value"].to_numpy(dtype=float)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import plotly.graph_objects as go
 
@@ -54,7 +55,7 @@ def split_bars(splits: Sequence[tuple[str, Split]], by: str) -> go.Figure:
     sums: dict[str, dict[str, int]] = {}
     places: dict[str, tuple[int, str]] = {}
     for name, split in splits:
-        key = split.operation if by == "operation" else "outside" if split.layer is None else str(split.layer)
+        key = split.operation if by == "operation" else "no one layer" if split.layer is None else str(split.layer)
         places[key] = (1 << 30 if split.layer is None and by == "layer" else split.layer or 0, key)
         sums.setdefault(name, {}).setdefault(key, 0)
         sums[name][key] += split.ns
@@ -87,8 +88,14 @@ def split_bars(splits: Sequence[tuple[str, Split]], by: str) -> go.Figure:
     return figure
 
 
+def average_launches(splits: Sequence[tuple[str, Split]]) -> list[tuple[str, Split]]:
+    """One average launch of each operation that runs in several layers: what a record that merged its layers still tells."""
+    several = [(name, split) for name, split in splits if split.launches > 1]
+    return [(name, replace(split, ns=round(split.ns / split.launches), launches=1)) for name, split in several]
+
+
 def layer_timeline(splits: Sequence[tuple[str, Split]]) -> go.Figure:
-    """The operations of one layer end to end, in the order in which they ran. ``splits`` holds (class, split)."""
+    """Operations end to end, in the order of ``splits``, which holds (class, split)."""
     figure = go.Figure()
     start = 0.0
     for name, split in splits:
@@ -109,8 +116,6 @@ def layer_timeline(splits: Sequence[tuple[str, Split]]) -> go.Figure:
         )
         start += length
     figure.update_layout(barmode="overlay", bargap=0.25)
-    figure = style(
-        figure, 150 + 26 * len({split.operation for _, split in splits}), "", x_title="µs of device time in this layer"
-    )
+    figure = style(figure, 150 + 26 * len({split.operation for _, split in splits}), "", x_title="µs of device time")
     figure.update_yaxes(autorange="reversed", type="category")
     return figure

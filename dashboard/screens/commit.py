@@ -5,7 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from dashboard import session
-from dashboard.charts.portrait import layer_timeline, split_bars, wall_bars
+from dashboard.charts.portrait import average_launches, layer_timeline, split_bars, wall_bars
 from dashboard.choices import choose, choose_commit, step_buttons
 from dashboard.commits import body_of
 from dashboard.portrait import checks_table, class_table, quoted, short_labels, wall_label
@@ -63,18 +63,25 @@ show_table(class_table(record, wall), f"classes-{row['short']}-{wall.engine}-{wa
 splits = [(item.name, split) for item in wall.decomposition.classes for split in item.splits]
 if splits:
     st.subheader("Where inside the classes", anchor=False)
-    by = st.segmented_control(
-        "Split by", ["operation", "layer"], default="operation", required=True, key="by", bind="query-params"
-    )
-    session.show_chart(split_bars(splits, str(by)), "splits", f"Time by {by}")
     layers = sorted({split.layer for _, split in splits if split.layer is not None})
-    if layers:
+    by = "operation"
+    if len(layers) > 1:
+        forms = ["operation", "layer"]
+        by = str(st.segmented_control("Split by", forms, default="operation", required=True, key="by", bind="query-params"))
+    session.show_chart(split_bars(splits, by), "splits", f"Time by {by}")
+    if len(layers) > 1:
         layer = int(choose("Layer", [str(item) for item in layers], "layer", str(layers[len(layers) // 2])))
         st.caption(
             "One layer end to end, in the order of the record: device time only, the gaps between launches are not in it."
         )
         inside = [item for item in splits if item[1].layer == layer]
         session.show_chart(layer_timeline(inside), "layer", f"Operations of layer {layer}")
+    elif inside := average_launches(splits):
+        st.caption(
+            "One average launch of each operation, end to end: layers of one shape stand together in this record. "
+            "Device time only, the gaps between launches are not in it."
+        )
+        session.show_chart(layer_timeline(inside), "layer", "One average launch of each operation")
 
 st.subheader("Checks", anchor=False)
 show_table(checks_table(record, wall), f"checks-{row['short']}")

@@ -355,3 +355,24 @@ def test_what_the_compiler_made_of_the_kernels_stands_beside_their_cost(open_scr
     test = open_screen("kernels", folder, **{"compiled-for": "sm_90a"})
     table = next(frame.value for frame in test.dataframe if "spill_bytes" in frame.value)
     assert table.to_dict("records") == [{"source": "mmq", "registers": 128.0, "spill_bytes": 16.0}]
+
+
+def test_a_record_that_merged_its_layers_shows_an_average_launch_of_each_operation(open_screen, history, tmp_path):
+    folder = tmp_path / "results"
+    shutil.copytree(history, folder)
+    for path in (folder / "h200" / "records").glob("*.jsonl"):
+        record = json.loads(path.read_text())
+        for wall in record["walls"]:
+            for item in wall["decomposition"]["classes"]:
+                merged = {}
+                for split in item["splits"]:
+                    same = merged.setdefault(split["operation"], split | {"ns": 0, "launches": 0, "layer": None})
+                    same["ns"] += split["ns"]
+                    same["launches"] += split["launches"]
+                item["splits"] = list(merged.values())
+        path.write_text(json.dumps(record) + "\n")
+    test = open_screen("commit", folder)
+    drawn = {trace["y"][0]: trace["x"][0] for trace in charts(test)["layer"]}
+    splits = [split for item in record["walls"][0]["decomposition"]["classes"] for split in item["splits"]]
+    assert set(drawn) == {split["operation"] for split in splits if split["launches"] > 1}
+    assert any("average launch" in item.value for item in test.caption)
