@@ -33,6 +33,7 @@ _INKS: dict[str, Ink] = {
     "q8_0 GEMM": Ink("#8F7CC3"),
     "f16 GEMM": Ink("#9A8CD0"),
     "bf16 GEMM": Ink("#9A8CD0"),
+    "GEMM": Ink("#7A86C8"),
     "f32 GEMM": Ink("#7A86C8"),
     "attention": Ink("#CC3377"),
     "activation quantise": Ink("#CCBB44"),

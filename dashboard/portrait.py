@@ -74,7 +74,7 @@ def quoted(record: Record, wall: Wall) -> list[tuple[str, str, str]]:
         ),
         ("Prefill rate", f"{rate:,.0f} tok/s" if rate >= 100 else f"{rate:,.3g} tok/s", f"{wall.nt} tokens / wall"),
         (
-            f"vs {PEER}",
+            f"Time / {PEER}'s",
             f"{both.wall_ratio.value:.3g} ×" if both else "none",
             f"Our wall / theirs: {with_range(both.wall_ratio)}" if both else why,
         ),

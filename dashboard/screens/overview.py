@@ -48,7 +48,7 @@ else:
     show_answers(answers)
     reasons = why_expired(session.newest_records(chosen.machine), found.known, record.commit)
     if reasons:
-        why = "; ".join(f"**{for_markdown(reason.what)}** changed: {for_markdown(reason.detail, 300)}" for reason in reasons)
+        why = "; ".join(f"**{for_markdown(reason.what)}** changed: {for_markdown(reason.detail, 130)}" for reason in reasons)
         st.warning(
             f"The newest decomposition has expired: it speaks of {record.commit[:8]}'s kernel mix. {why}",
             icon=":material/history:",
