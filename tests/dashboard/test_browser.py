@@ -8,7 +8,7 @@ import re
 import pytest
 
 from tests.dashboard import browser
-from tests.dashboard.test_screens import llama_bench_rows
+from tests.dashboard.test_import import llama_bench_rows
 from tools import big_history, small_history
 
 SCREENS = ("", "commit", "compare", "queue", "kernels", "predictions", "changes", "trust", "explore", "import", "published")

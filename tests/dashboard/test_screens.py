@@ -5,13 +5,8 @@ import shutil
 
 import pytest
 
-from benchmarks.attribution.acceptance import Acceptance
 from benchmarks.attribution.statistics.calibration import Calibration, Trial
-from benchmarks.attribution.triage import read_triage
-from tests.benchmarks.attribution.ingest.builders import cupti_tsv
 from tests.dashboard.conftest import charts
-from tests.shared_files import shared_file
-from tools import big_history, small_history
 
 SCREENS = ("overview", "commit", "compare", "queue", "kernels", "predictions", "changes", "trust")
 
@@ -147,116 +142,10 @@ def test_the_queue_opens_its_arithmetic_out(open_screen, history):
     assert {"peer", "ceiling", "none left"} <= set(table["target"])
 
 
-def test_explore_without_asv_results_says_so(open_screen, history):
-    test = open_screen("explore", history)
-    assert "no asv results" in test.info[0].value
-
-
-@pytest.fixture(scope="module")
-def asv_history(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("asv") / "results"
-    big_history.write(folder, 40, 60, seed=2)
-    return folder
-
-
-def test_explore_finds_series_by_words_in_any_order(open_screen, asv_history):
-    test = open_screen("explore", asv_history, q="3325 q6_k", on="h200")
-    table = test.dataframe[0].value
-    assert list(table["name"]) == [f"prefill.Classes.track_metric_{number}(q6_K GEMM, 3325)" for number in (0, 1)]
-    stored = json.loads(sorted((asv_history / "h200").glob("*-minfer.json"))[0].read_text())["results"]
-    assert table["newest"].notna().all()
-    assert "prefill.Classes.track_metric_0" in stored
-
-
-@pytest.mark.parametrize("form", ["heatmap", "small multiples"])
-def test_explore_draws_many_series_at_once(open_screen, asv_history, form):
-    test = open_screen("explore", asv_history, **{"as": form})
-    drawn = charts(test)[form.replace(" ", "-")]
-    assert len(drawn) == (1 if form == "heatmap" else 2 * 24)
-
-
-def test_explore_says_when_nothing_matches(open_screen, asv_history):
-    test = open_screen("explore", asv_history, q="<b>nothing</b>")
-    assert "matches" in test.info[0].value
-    assert "<b>" not in test.info[0].value
-
-
 def test_published_figures_are_labelled_as_the_publications(open_screen, history):
     test = open_screen("published", history)
     assert "publication's" in test.warning[0].value
     assert any("1,521" in item.value or "1,518" in item.value for item in test.metric)
-
-
-def llama_bench_rows() -> bytes:
-    row = {
-        "n_prompt": 512,
-        "n_gen": 0,
-        "n_ubatch": 512,
-        "n_batch": 2048,
-        "avg_ts": 9860.0,
-        "stddev_ts": 12.0,
-        "avg_ns": 51927000,
-    }
-    row |= {"model_type": "qwen2 7B Q4_K", "backends": "CUDA", "samples_ns": [51900000, 51954000], "stddev_ns": 38000}
-    return json.dumps([row]).encode()
-
-
-def test_an_imported_llama_bench_file_gets_its_rows(open_screen, history):
-    test = open_screen("import_trace", history)
-    test.file_uploader[0].set_value(("<script>x</script>.json", llama_bench_rows(), "application/json"))
-    test.run()
-    assert not test.exception
-    assert not test.error, test.error[0].value
-    assert any("tokens_per_second" in frame.value for frame in test.dataframe)
-    assert not any("<script>" in item.value for item in test.markdown)
-
-
-def test_an_imported_file_of_no_known_format_is_refused_in_a_line(open_screen, history):
-    test = open_screen("import_trace", history)
-    test.file_uploader[0].set_value(("notes.txt", b"not a trace at all", "text/plain"))
-    test.run()
-    assert not test.exception
-    assert test.error
-
-
-@pytest.fixture(scope="module")
-def long_history(tmp_path_factory):
-    """Long enough for change points to be seen."""
-    folder = tmp_path_factory.mktemp("long") / "results"
-    small_history.write(folder, commits=36, seed=4, layers=1)
-    return folder
-
-
-def test_a_decision_about_a_change_is_kept_and_taken_back(open_screen, long_history, tmp_path):
-    folder = tmp_path / "results"
-    shutil.copytree(long_history, folder)
-    test = open_screen("changes", folder)
-    table = next(frame.value for frame in test.dataframe if "decision" in frame.value)
-    assert set(table["decision"]) == {"open"}
-    for field, text in zip(test.text_input, ("as predicted", "", "A. Reader"), strict=True):
-        field.set_value(text)
-    next(button for button in test.button if button.label == "Keep the decision").click().run()
-    kept = list(read_triage(folder).values())
-    assert [(item.machine, item.reason, item.author) for item in kept] == [("h200", "as predicted", "A. Reader")]
-    again = open_screen("changes", folder, show="all")
-    table = next(frame.value for frame in again.dataframe if "decision" in frame.value)
-    assert table["decision"].str.contains("A. Reader").sum() == 1
-
-
-def test_a_decision_without_a_reason_is_refused(open_screen, long_history, tmp_path):
-    folder = tmp_path / "results"
-    shutil.copytree(long_history, folder)
-    test = open_screen("changes", folder)
-    next(button for button in test.button if button.label == "Keep the decision").click().run()
-    assert "reason is empty" in test.error[0].value
-    assert not (folder / "changes").exists()
-
-
-def test_a_read_only_dashboard_offers_no_decision(open_screen, long_history, monkeypatch):
-    monkeypatch.setenv("MINFER_DASHBOARD_READ_ONLY", "1")
-    test = open_screen("changes", long_history)
-    assert not [button for button in test.button if button.label == "Keep the decision"]
-    assert any("read-only" in item.value for item in test.caption)
 
 
 def test_a_folder_with_only_calibrations_shows_them_and_says_what_is_missing(open_screen, tmp_path):
@@ -287,51 +176,6 @@ def test_a_folder_with_only_calibrations_shows_them_and_says_what_is_missing(ope
     assert list(table["rate (%)"]) == pytest.approx([5.0, 90.0])
     assert "calibrations of the CI gate on lab" in test.info[0].value
     assert "gate-lab" in charts(test)
-
-
-def test_accepted_regressions_are_listed(open_screen, history, tmp_path):
-    folder = tmp_path / "results"
-    shutil.copytree(history, folder)
-    item = Acceptance("b" * 40, "worth it: half the memory", "a" * 40, "b" * 40, ("wall@512",), (0.031,))
-    (folder / "h200" / "accepted.jsonl").write_text(item.to_json() + "\n")
-    test = open_screen("changes", folder)
-    table = test.dataframe[0].value
-    assert list(table["reason"]) == ["worth it: half the memory"]
-    assert list(table["slower"]) == ["wall@512 +3.10 %"]
-
-
-def test_an_imported_trace_gets_its_bar_and_its_table(open_screen, history, tmp_path):
-    path = cupti_tsv(tmp_path / "capture.tsv")
-    test = open_screen("import_trace", history)
-    test.file_uploader[0].set_value((path.name, path.read_bytes(), "text/plain"))
-    test.run()
-    assert not test.exception
-    assert not test.error, test.error[0].value
-    table = next(frame.value for frame in test.dataframe if "class" in frame.value)
-    bars = charts(test)["imported"]
-    kernels = {trace["name"]: trace["x"][0] for trace in bars}
-    assert {name: kernels[name] for name in table["class"]} == pytest.approx(
-        dict(zip(table["class"], table["class_ms"], strict=True))
-    )
-
-
-REAL_TRACES = (
-    "nsys_h100_2gpu_1s.sqlite",
-    "nsys_cuda_gpu_kern_sum_dsocr.csv",
-    "ncu_details_dsocr_kernel1.csv",
-    "h200_llama-bench.jsonl",
-)
-
-
-@pytest.mark.parametrize("name", REAL_TRACES)
-def test_real_files_are_imported(open_screen, history, name):
-    path = shared_file("traces", name)
-    test = open_screen("import_trace", history)
-    test.file_uploader[0].set_value((path.name, path.read_bytes(), "application/octet-stream"))
-    test.run()
-    assert not test.exception
-    assert not test.error, test.error[0].value
-    assert test.dataframe
 
 
 def test_what_the_compiler_made_of_the_kernels_stands_beside_their_cost(open_screen, history, tmp_path):
