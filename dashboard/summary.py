@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Literal
@@ -64,6 +65,10 @@ def trustworthy(record: Record, wall: Wall) -> Answer:
     return Answer("Is it trustworthy?", "good", f"all {len(checks)} checks passed; {quarantined}", "trust")
 
 
+WORTH_NAMING = 0.001
+"""Of the wall: below it a part's change is not named, whatever its interval (a gap of one trace has none)."""
+
+
 def what_moved(before: tuple[Record, Wall] | None, after: tuple[Record, Wall]) -> tuple[Answer, Ledger | None]:
     """The newest commit against the one measured before it."""
     question = "What moved?"
@@ -81,7 +86,9 @@ def what_moved(before: tuple[Record, Wall] | None, after: tuple[Record, Wall]) -
     else:
         verdict = "good" if net.value > 0 else "bad"
         word = f"{'FASTER' if net.value > 0 else 'SLOWER'}: net {with_range(net, '+,.3g')} ms won"
-    moved = [line for line in book.lines if line.kind in (WON, LOST, TAX, NEW, VANISHED)][:3]
+    least = WORTH_NAMING * statistics.median(after[1].samples_ns)
+    kinds = (WON, LOST, TAX, NEW, VANISHED)
+    moved = [line for line in book.lines if line.kind in kinds and abs(line.change.value) >= least][:3]
     lines = ", ".join(f"{line.name} {line.change.value / 1e6:+,.3g} ms ({line.kind})" for line in moved)
     text = f"{word} against {before[0].commit[:8]}" + (f"; {lines}" if lines else "")
     return Answer(question, verdict, text, "compare", sides), book
