@@ -51,7 +51,12 @@ def model_path() -> Path:
 
 def model_name() -> str:
     """Name of the measured model as results carry it: the file's stem, with nothing that a file name cannot hold."""
-    return re.sub(r"[^A-Za-z0-9._-]+", "_", named_model().stem)
+    return result_name(named_model().stem)
+
+
+def result_name(stem: str) -> str:
+    """A file's stem as the names of results hold it."""
+    return re.sub(r"[^A-Za-z0-9._-]+", "_", stem)
 
 
 def assemble_default(folder: Path) -> Path:

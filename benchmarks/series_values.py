@@ -11,6 +11,7 @@ from .attribution.checks import best_wall
 from .attribution.macs import us_per_gmac
 from .attribution.pair import pair
 from .attribution.record import Record, Wall, append_record, read_records
+from .models import model_name, result_name
 from .series import key, samples
 
 ENGINE, PEER = "minfer", "llama.cpp"
@@ -71,10 +72,11 @@ def keep_record(record: Record) -> Path | None:
 
 
 def kept_record(commit: str) -> Record | None:
-    """The newest record of a commit on this machine, to take series from without measuring again; None if there is none."""
+    """The newest record of a commit and of the named model on this machine, to take series from without measuring again."""
     folder, machine = os.environ.get("MINFER_RESULTS_DIR"), os.environ.get("MINFER_MACHINE")
     path = _record_path(folder, machine, commit) if folder and machine else None
-    return read_records(path)[-1] if path is not None and path.is_file() else None
+    records = read_records(path) if path is not None and path.is_file() else []
+    return next((record for record in reversed(records) if result_name(record.model.name) == model_name()), None)
 
 
 def _record_path(folder: str, machine: str, commit: str) -> Path:

@@ -13,7 +13,7 @@ from ..attribution.errors import UserFacingError
 from ..attribution.record import read_records
 from ..capture.machine import machine_class
 from ..history import commits_to_measure, engine_commits, git, uncommitted_changes
-from ..models import model_path, named_model
+from ..models import model_path, named_model, result_name
 from ..progress import VARIABLE, Follow
 from ..report.record_text import render_record
 
@@ -46,18 +46,31 @@ def run(args: argparse.Namespace) -> int:
     environment = {**os.environ, "MINFER_MACHINE": machine, "MINFER_MODEL": str(model), "MINFER_MODELS": str(model.parent)}
     if args.from_records:
         environment |= _as_recorded(root / "results" / machine, commits)
+    wanted = commits
+    if not (args.again or args.from_records):
+        wanted = [commit for commit in commits if not _is_measured(root / "results" / machine, commit, model.stem)]
+        print(f"bench: {len(commits) - len(wanted)} of them have results already (--again measures them anew)", flush=True)
     with tempfile.TemporaryDirectory() as scratch:
         hashes = Path(scratch) / "commits"
-        hashes.write_text("\n".join(commits) + "\n", encoding="ascii")
+        hashes.write_text("\n".join(wanted) + "\n", encoding="ascii")
         progress = Path(scratch) / "progress"
         environment[VARIABLE] = str(progress)
         options = ["--machine", machine, "--bench", args.series, "--show-stderr"]
-        options += [] if args.again or args.from_records else ["--skip-existing-commits"]
         with Follow(progress, sys.stdout):
-            code = _asv(root, environment, "run", f"HASHFILE:{hashes}", *options)
+            code = _asv(root, environment, "run", f"HASHFILE:{hashes}", *options) if wanted else 0
     if code not in (0, 2):
         return code
-    return _show(root, machine, commits) or code
+    return _show(root, machine, commits, model.stem) or code
+
+
+def _is_measured(folder: Path, commit: str, model: str) -> bool:
+    """Whether asv has results of this commit, on this machine, of this model and these gates.
+
+    asv's own --skip-existing-commits asks for any result of the commit, whatever the machine or the model.
+    """
+    with_gates = bool(os.environ.get("MINFER_GATES"))
+    found = folder.glob(f"{commit[:8]}-*-model{result_name(model)}.json")
+    return any(("-gates" in path.name) == with_gates for path in found)
 
 
 def _as_recorded(folder: Path, commits: list[str]) -> dict[str, str]:
@@ -90,12 +103,13 @@ def _asv(root: Path, environment: dict[str, str], *arguments: str) -> int:
     return subprocess.run([sys.executable, "-m", "asv", *arguments], cwd=root, env=environment, check=False).returncode
 
 
-def _show(root: Path, machine: str, commits: list[str]) -> int:
+def _show(root: Path, machine: str, commits: list[str], model: str) -> int:
     """The newest measured commit's portrait, and the way on."""
     for commit in commits:
         path = root / "results" / machine / "records" / f"{commit}.jsonl"
-        if path.is_file():
-            record = read_records(path)[-1]
+        records = [record for record in read_records(path) if record.model.name == model] if path.is_file() else []
+        if records:
+            record = records[-1]
             subject = git(root, "show", "-s", "--format=%s", commit)
             print(f"\n{render_record(record, subject)}")
             print("\nOpen the history: make dashboard      Every number is in results/")

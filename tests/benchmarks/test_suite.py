@@ -15,6 +15,7 @@ from benchmarks.attribution.record import read_records
 from tests.benchmarks.toy_engine import ToyRepository, engine_source
 
 MACHINE = "toy-machine"
+PYTHON = f"{sys.version_info[0]}.{sys.version_info[1]}"
 
 
 def asv(repository, *arguments, check=True, **environment):
@@ -140,6 +141,27 @@ def test_a_dry_run_keeps_no_record(measured):
     before = sorted((repository.folder / "results" / MACHINE / "records").iterdir())
     asv(repository, "run", f"{commits['good']}^!", "--machine", MACHINE, "--dry-run", "--bench", "prefill.Wall.track_gap_ms")
     assert sorted((repository.folder / "results" / MACHINE / "records").iterdir()) == before
+
+
+@pytest.mark.slow
+def test_another_model_at_the_same_commit_is_measured_and_the_first_kept(measured):
+    repository, commits, _ = measured
+    folder = repository.folder.parent
+    (folder / "other.gguf").write_bytes(b"GGUF other weights")
+    (folder / "only").write_text(f"{commits['good']}\n")
+    variables = {k: v for k, v in os.environ.items() if not k.startswith(("ASV", "MINFER", "PYTHONPATH"))}
+    variables |= {"HOME": str(folder), "MINFER_SAMPLES": "3", "MINFER_NTS": "128", "MINFER_BACKEND": "numpy"}
+    command = [sys.executable, "-m", "benchmarks", "bench", "--machine", MACHINE, "--only", str(folder / "only")]
+    command += ["--series", "prefill.Wall.track_gap_ms"]
+    record_file = repository.folder / "results" / MACHINE / "records" / f"{commits['good']}.jsonl"
+    for model, already in (("other", 0), ("other", 1), ("toy", 1)):
+        variables["MINFER_MODEL"] = str(folder / f"{model}.gguf")
+        done = subprocess.run(command, cwd=repository.folder, env=variables, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stdout + done.stderr
+        assert f"bench: {already} of them have results already" in done.stdout
+        assert f"\n{model} (toy," in done.stdout
+    assert [record.model.name for record in read_records(record_file)] == ["toy", "other"]
+    (repository.folder / "results" / MACHINE / f"{commits['good'][:8]}-checkout-py{PYTHON}-modelother.json").unlink()
 
 
 @pytest.mark.slow
