@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from .attribution.events import Trace
 from .attribution.record import Wall
 from .capture.instrument import Instrument, open_peer
 from .capture.memory import PeakMemory
@@ -54,11 +55,15 @@ def engine_arm(
             samples_ns=(),
             memory_bytes=engine.memory(),
         )
-        traces = [instrument.trace_engine(engine, tokens) for _ in range(traced)]
-        notes.extend(note for trace in traces for note in trace.notes)
-        return decomposed(wall, traces)
+        return _taken_apart(wall, [instrument.trace_engine(engine, tokens) for _ in range(traced)], notes)
 
     return Arm(name, lambda: engine.prefill(tokens), traced_wall, lambda: peak, lambda: None)
+
+
+def _taken_apart(wall: Wall, traces: Sequence[Trace], notes: list[str]) -> Wall:
+    """The wall decomposed, and what its traces have to say passed on to the record."""
+    notes.extend(note for trace in traces for note in trace.notes)
+    return decomposed(wall, traces)
 
 
 def peer_ubatches(nt: int) -> tuple[int, ...]:
@@ -98,7 +103,7 @@ def _peer_arm(
             samples_ns=(),
         )
         try:
-            return decomposed(wall, instrument.trace_peer(model, peer, tokens, traced))
+            return _taken_apart(wall, instrument.trace_peer(model, peer, tokens, traced), notes)
         except PeerUnavailableError as error:
             notes.append(str(error))
             return replace(wall, why_not_decomposed=str(error))

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import datetime
 import os
-import subprocess
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
@@ -26,6 +25,7 @@ from .capture.instrument import Instrument, instrument_for
 from .capture.machine import describe_machine, usable_cores, uses_gpu
 from .capture.memory import PeakMemory
 from .engine import EngineOptions, MeasuredEngine
+from .history import GitError, git
 from .interleave import interleaved, planned_rounds, quarantined, usable
 from .peer_walls import llama_bench_walls, transformers_walls
 from .peers.llama_bench import BenchOptions
@@ -213,11 +213,9 @@ def _commit() -> tuple[str, str]:
     """Hash and ISO date of the measured commit: asv's word for it, else this checkout's HEAD."""
     root = os.environ.get("ASV_PYTHONPATH", "").split(os.pathsep)[0] or str(Path(__file__).resolve().parents[1])
     named = os.environ.get("ASV_COMMIT", "HEAD")
-    done = subprocess.run(
-        ["git", "-C", root, "show", "-s", "--format=%H %cI", named], capture_output=True, text=True, check=False
-    )
-    if done.returncode != 0:
-        print(f"window: git show {named} failed: {done.stderr.strip()}", file=sys.stderr)
+    try:
+        commit, date = git(Path(root), "show", "-s", "--format=%H %cI", named).split()
+    except GitError as error:
+        print(f"window: {error}", file=sys.stderr)
         return named, ""
-    commit, date = done.stdout.split()
     return commit, date

@@ -179,7 +179,6 @@ def _declare(lib: Any) -> None:
         ),
         "llama_init_from_model": (c.c_void_p, [c.c_void_p, ContextParameters]),
         "llama_free": (None, [c.c_void_p]),
-        "llama_n_ctx": (c.c_uint32, [c.c_void_p]),
         "llama_n_ubatch": (c.c_uint32, [c.c_void_p]),
         "llama_batch_get_one": (Batch, [c.c_void_p, c.c_int32]),
         "llama_batch_init": (Batch, [c.c_int32, c.c_int32, c.c_int32]),
@@ -188,12 +187,9 @@ def _declare(lib: Any) -> None:
         "llama_synchronize": (None, [c.c_void_p]),
         "llama_get_memory": (c.c_void_p, [c.c_void_p]),
         "llama_memory_clear": (None, [c.c_void_p, c.c_bool]),
-        "llama_get_logits_ith": (c.POINTER(c.c_float), [c.c_void_p, c.c_int32]),
         "llama_get_logits": (c.POINTER(c.c_float), [c.c_void_p]),
-        "llama_print_system_info": (c.c_char_p, []),
         "ggml_op_desc": (c.c_char_p, [c.c_void_p]),
         "ggml_type_name": (c.c_char_p, [c.c_int32]),
-        "ggml_get_name": (c.c_char_p, [c.c_void_p]),
         "ggml_nbytes": (c.c_size_t, [c.c_void_p]),
     }
     for name, (result, arguments) in signatures.items():
