@@ -73,6 +73,16 @@ def class_times(
     return tuple(sorted(result, key=lambda item: (-item.ns, item.name)))
 
 
+def launch_classes(
+    trace: Trace, rows: NDArray[np.intp], rules: tuple[Rule, ...] | None, *, label_wins: bool
+) -> tuple[list[str], Index]:
+    """Names of classes, and for each selected launch the place of its class among them; the rules are ``class_times``'s."""
+    assert trace.launches is not None
+    name = trace.launches.name[rows].astype(np.int64)
+    by_name = _classify_used(trace.names, name, rules)
+    return _class_of_launch(trace, by_name, name, _operations(trace.launches, rows), label_wins)
+
+
 def _classify_used(names: tuple[str, ...], used: Index, rules: tuple[Rule, ...] | None) -> tuple[SymbolClass, ...]:
     """Answers by index of ``names``. Ranges share the table, and a trace may name each of its operators apart."""
     found = np.unique(used).tolist()

@@ -12,6 +12,7 @@ from .breakdown import class_times
 from .classes import UNCLASSIFIED, Rule
 from .events import ApiCalls, Int64, Trace, TraceError
 from .record import Decomposition
+from .timeline import layer_timeline
 
 HOST_LATE, QUEUED, UNKNOWN, HOST_CODE = "host-late", "queued", "unknown", "host code"
 SPANS = "spans"
@@ -97,7 +98,8 @@ def decompose(
     copy_only = intervals.subtract((copies.start, copies.end), busy)
     gap_ns = _gap_causes(trace, device, window, kernels, copies)
     attributed = intervals.attribute(kernels.start, kernels.end)
-    classes = class_times(trace, kernels.row, attributed, rules, label_wins=trace.source_format == SPANS)
+    label_wins = trace.source_format == SPANS
+    classes = class_times(trace, kernels.row, attributed, rules, label_wins=label_wins)
     result = Decomposition(
         wall_ns=window[1] - window[0],
         busy_ns=intervals.total(busy),
@@ -109,6 +111,7 @@ def decompose(
         span_ns=int(kernels.end.max() - kernels.start.min()),
         copies_summed_ns=None if trace.copies is None else int(np.sum(copies.end - copies.start)),
         not_collected=_not_collected(trace, device),
+        timeline=layer_timeline(trace, kernels.row, rules, label_wins=label_wins),
     )
     closure = sum(item.ns for item in result.classes) + result.copy_ns + sum(result.gap_ns.values())
     if closure != result.wall_ns or sum(item.ns for item in result.classes) != result.busy_ns:

@@ -21,7 +21,8 @@ from typing import Any
 from .errors import UserFacingError
 
 RECORD_FORMAT = "minfer-record"
-RECORD_VERSION = 1
+RECORD_VERSION = 2
+"""2 added ``Decomposition.timeline``; records of version 1 are read as having none."""
 
 
 class RecordError(UserFacingError):
@@ -74,6 +75,31 @@ class Check:
 
 
 @dataclass(frozen=True, slots=True)
+class LayerLaunch:
+    """One launch of a layer, as it ran in the traced wall."""
+
+    operation: str
+    """The engine's name of it; where the trace names none, the kernel's function."""
+    kernel_class: str
+    symbol: str
+    start_ns: int
+    """From the start of the layer's first launch."""
+    ns: int
+    """Its own duration: launches that overlap each keep theirs, unlike in a class."""
+    stream: int
+
+
+@dataclass(frozen=True, slots=True)
+class LayerTimeline:
+    """The launches of one layer in order of their start. The middle layer stands for the others."""
+
+    layer: int
+    launches: tuple[LayerLaunch, ...]
+    left_out: int = 0
+    """Launches at the layer's end that were not kept."""
+
+
+@dataclass(frozen=True, slots=True)
 class Decomposition:
     """One traced wall taken apart; ``wall_ns == sum(classes) + copy_ns + sum(gap_ns)`` exactly."""
 
@@ -93,6 +119,8 @@ class Decomposition:
     """Durations of all copies added up; ``copy_ns`` is only their part that no kernel covers."""
     not_collected: int = 0
     """Launches and copies left out because a timestamp of theirs is 0, which means "not collected"."""
+    timeline: LayerTimeline | None = None
+    """None where no launch names a layer, and in records of version 1."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -220,9 +248,9 @@ def record_from_json(text: str, where: str) -> Record:
         raise RecordError(f"{where}: not JSON ({error.msg} at column {error.colno}); remove the line") from error
     if not isinstance(data, dict) or data.get("format") != RECORD_FORMAT:
         raise RecordError(f"{where}: not a {RECORD_FORMAT} object; remove the line")
-    if data.get("version") != RECORD_VERSION:
+    if data.get("version") not in range(1, RECORD_VERSION + 1):
         raise RecordError(
-            f"{where}: record version {data.get('version')!r}, this checkout reads {RECORD_VERSION}; update the checkout"
+            f"{where}: record version {data.get('version')!r}, expected 1 to {RECORD_VERSION}; update this checkout"
         )
     return typing.cast(Record, _build(Record, data, where))
 

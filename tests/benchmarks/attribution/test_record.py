@@ -13,7 +13,10 @@ def example() -> r.Record:
     wall = r.Wall(
         "minfer", "abc", "numpy", nt=512, ubatch=512, gates={"mmq": True, "threads": 2}, samples_ns=(101, 99, 100),
         traced_ns=(103,), quarantined=(r.Quarantined(1, 400, "foreign process"),),
-        decomposition=r.Decomposition(103, 80, 3, {"host-late": 20}, classes),
+        decomposition=r.Decomposition(
+            103, 80, 3, {"host-late": 20}, classes,
+            timeline=r.LayerTimeline(3, (r.LayerLaunch("ffn_down", "q6_K GEMM", "mul<14>", 0, 60, 7),)),
+        ),
         checks=(r.Check("closure", True, 0.0, 0.0, "ns"),),
     )
     return r.Record(
