@@ -10,7 +10,8 @@ from typing import Any
 from .attribution.checks import best_wall
 from .attribution.macs import us_per_gmac
 from .attribution.pair import pair
-from .attribution.record import Record, Wall, append_record, read_records
+from .attribution.record import Record, Wall
+from .attribution.record_files import append_record, read_records
 from .models import model_name, result_name
 from .series import key, samples
 

@@ -14,7 +14,8 @@ import duckdb
 import pandas as pd
 import pyarrow as pa
 
-from benchmarks.attribution.record import Record, RecordError, record_from_json
+from benchmarks.attribution.record import Record
+from benchmarks.attribution.record_files import RecordError, record_from_json
 
 from .cache import query
 from .cache.store import Progress, Snapshot, Store

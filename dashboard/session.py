@@ -12,7 +12,8 @@ import pandas as pd
 import plotly.graph_objects as go
 import streamlit as st
 
-from benchmarks.attribution.record import Record, RecordError, Wall
+from benchmarks.attribution.record import Record, Wall
+from benchmarks.attribution.record_files import RecordError
 
 from .charts.axes import chart_options
 from .choices import choose

@@ -14,6 +14,7 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.attribution import record as r
+from benchmarks.attribution import record_files
 from tools.noise import RealNoise
 from tools.story import HOSTILE_SUBJECT, ORDINARY, STORY
 
@@ -99,7 +100,7 @@ def write(folder: Path, commits: int = 48, seed: int = 0, layers: int = LAYERS) 
         hashes.append(commit)
         for name in _MACHINES:
             made = _record(commit, when, name, multipliers, noise, float(drift[name][index]), index, layers)
-            r.append_record(folder / name / "records" / f"{commit}.jsonl", made)
+            record_files.append_record(folder / name / "records" / f"{commit}.jsonl", made)
     (folder / "commits.jsonl").write_text("\n".join(lines) + "\n", encoding="utf-8")
     return hashes
 

@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 
 from .asv_results import Direction, commit_places, read_asv_results
 from .history import Commit
-from .record import Record, read_records
+from .record import Record
+from .record_files import read_records
 from .series_csv import CsvSeries
 from .statistics.change_points import ChangePoint, SeriesError, find_changes, find_changes_in_many
 from .statistics.composition import ShareChange, explain_share

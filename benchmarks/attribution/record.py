@@ -8,25 +8,12 @@ Times are integer ns, MACs integers; None means "not known", never zero.
 from __future__ import annotations
 
 import dataclasses
-import functools
 import json
-import os
-import tempfile
-import types
-import typing
 from dataclasses import dataclass, field
-from pathlib import Path
-from typing import Any
-
-from .errors import UserFacingError
 
 RECORD_FORMAT = "minfer-record"
 RECORD_VERSION = 2
 """2 added ``Decomposition.timeline``; records of version 1 are read as having none."""
-
-
-class RecordError(UserFacingError):
-    """A record that cannot be read. Its text is the one line the user sees."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -238,99 +225,3 @@ class Record:
     def to_json(self) -> str:
         """One line of JSON."""
         return json.dumps(dataclasses.asdict(self), separators=(",", ":"), allow_nan=False)
-
-
-def record_from_json(text: str, where: str) -> Record:
-    """Read one line. ``where`` names the file and line in errors. Raises RecordError."""
-    try:
-        data = json.loads(text)
-    except json.JSONDecodeError as error:
-        raise RecordError(f"{where}: not JSON ({error.msg} at column {error.colno}); remove the line") from error
-    if not isinstance(data, dict) or data.get("format") != RECORD_FORMAT:
-        raise RecordError(f"{where}: not a {RECORD_FORMAT} object; remove the line")
-    if data.get("version") not in range(1, RECORD_VERSION + 1):
-        raise RecordError(
-            f"{where}: record version {data.get('version')!r}, expected 1 to {RECORD_VERSION}; update this checkout"
-        )
-    return typing.cast(Record, _build(Record, data, where))
-
-
-def read_records(path: Path) -> list[Record]:
-    """All records of one file, oldest first. Raises RecordError naming the first bad line."""
-    lines = path.read_text(encoding="utf-8").splitlines()
-    return [record_from_json(line, f"{path}:{number}") for number, line in enumerate(lines, 1) if line.strip()]
-
-
-def append_record(path: Path, record: Record) -> None:
-    """Add one record to a file; a crash leaves either the old file or the new one, never half a line."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    old = path.read_text(encoding="utf-8") if path.exists() else ""
-    if old and not old.endswith("\n"):
-        old += "\n"
-    descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=path.name, suffix=".tmp")
-    try:
-        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-            file.write(old + record.to_json() + "\n")
-            file.flush()
-            os.fsync(file.fileno())
-        # A temporary file is its owner's alone; what is measured is for whoever may read the folder.
-        Path(temporary).chmod(path.stat().st_mode & 0o777 if path.exists() else 0o644)
-        Path(temporary).replace(path)
-    except BaseException:
-        Path(temporary).unlink(missing_ok=True)
-        raise
-
-
-def _build(kind: Any, value: Any, where: str) -> Any:
-    """Turn parsed JSON into the annotated dataclass tree, checking the type of every leaf."""
-    origin = typing.get_origin(kind)
-    if origin in (typing.Union, types.UnionType):
-        options = typing.get_args(kind)
-        if value is None and type(None) in options:
-            return None
-        errors: list[str] = []
-        for option in options:
-            if option is type(None):
-                continue
-            try:
-                return _build(option, value, where)
-            except RecordError as error:
-                errors.append(str(error))
-        raise RecordError(errors[0])
-    if dataclasses.is_dataclass(kind):
-        return _build_dataclass(kind, value, where)
-    if origin is tuple:
-        if not isinstance(value, list):
-            raise RecordError(f"{where}: expected a list, seen {type(value).__name__}")
-        item = typing.get_args(kind)[0]
-        return tuple(_build(item, element, f"{where}[{index}]") for index, element in enumerate(value))
-    if origin is dict:
-        if not isinstance(value, dict):
-            raise RecordError(f"{where}: expected an object, seen {type(value).__name__}")
-        item = typing.get_args(kind)[1]
-        return {key: _build(item, element, f"{where}.{key}") for key, element in value.items()}
-    if kind is float and type(value) is int:
-        return float(value)
-    if type(value) is not kind:
-        raise RecordError(f"{where}: expected {kind.__name__}, seen {type(value).__name__} {str(value)[:40]!r}")
-    return value
-
-
-@functools.cache
-def _hints(kind: Any) -> dict[str, Any]:
-    """Resolving a class's annotations compiles them: once a class, not once an object."""
-    return typing.get_type_hints(kind)
-
-
-def _build_dataclass(kind: Any, value: Any, where: str) -> Any:
-    if not isinstance(value, dict):
-        raise RecordError(f"{where}: expected an object, seen {type(value).__name__}")
-    hints = _hints(kind)
-    unknown = sorted(set(value) - set(hints))
-    if unknown:
-        raise RecordError(f"{where}: unknown field {unknown[0]!r} in {kind.__name__}")
-    required = [f.name for f in dataclasses.fields(kind) if f.default is f.default_factory is dataclasses.MISSING]
-    missing = [name for name in required if name not in value]
-    if missing:
-        raise RecordError(f"{where}: missing field {missing[0]!r} of {kind.__name__}")
-    return kind(**{name: _build(hints[name], item, f"{where}.{name}") for name, item in value.items()})

@@ -10,7 +10,7 @@ import tempfile
 from pathlib import Path
 
 from ..attribution.errors import UserFacingError
-from ..attribution.record import read_records
+from ..attribution.record_files import read_records
 from ..capture.machine import machine_class
 from ..history import commits_to_measure, engine_commits, git, uncommitted_changes
 from ..models import model_path, named_model, result_name

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
-from benchmarks.attribution.record import RecordError, record_from_json
+from benchmarks.attribution.record_files import RecordError, record_from_json
 
 from ..record_rows import RecordRows
 from .asv_files import AsvFileError, SeriesKey, parse_asv

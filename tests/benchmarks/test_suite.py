@@ -11,7 +11,7 @@ import sys
 
 import pytest
 
-from benchmarks.attribution.record import read_records
+from benchmarks.attribution.record_files import read_records
 from tests.benchmarks.toy_engine import ToyRepository, engine_source
 
 MACHINE = "toy-machine"

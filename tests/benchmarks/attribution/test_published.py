@@ -11,7 +11,8 @@ from benchmarks.attribution.ledger import NOT_PUBLISHED, WON, ledger, ledger_of_
 from benchmarks.attribution.macs import GMAC, linear_work, macs_by_class, mma_count, us_per_gmac
 from benchmarks.attribution.pair import PairError, class_pair, pair, total_of
 from benchmarks.attribution.published import figures, r37_record, r47_record
-from benchmarks.attribution.record import ClassTime, Decomposition, record_from_json
+from benchmarks.attribution.record import ClassTime, Decomposition
+from benchmarks.attribution.record_files import record_from_json
 from benchmarks.attribution.recover import BEST_OF_OURS, GAP, price, queue, tokens_per_second
 from benchmarks.attribution.spread import Figure
 from tests.shared_files import shared_file

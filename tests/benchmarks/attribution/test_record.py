@@ -5,6 +5,7 @@ import json
 import pytest
 
 from benchmarks.attribution import record as r
+from benchmarks.attribution import record_files
 
 
 def example() -> r.Record:
@@ -30,9 +31,9 @@ def example() -> r.Record:
 
 def test_a_record_read_back_is_equal(tmp_path):
     path = tmp_path / "records" / "0000.jsonl"
-    r.append_record(path, example())
-    r.append_record(path, example())
-    assert r.read_records(path) == [example(), example()]
+    record_files.append_record(path, example())
+    record_files.append_record(path, example())
+    assert record_files.read_records(path) == [example(), example()]
     assert [entry.name for entry in path.parent.iterdir()] == ["0000.jsonl"]
 
 
@@ -50,12 +51,12 @@ def test_a_record_read_back_is_equal(tmp_path):
 def test_a_damaged_record_is_refused_by_place(damage, says):
     data = json.loads(example().to_json())
     damage(data)
-    with pytest.raises(r.RecordError) as error:
-        r.record_from_json(json.dumps(data), "x.jsonl:1")
+    with pytest.raises(record_files.RecordError) as error:
+        record_files.record_from_json(json.dumps(data), "x.jsonl:1")
     assert says in str(error.value)
     assert "\n" not in str(error.value)
 
 
 def test_text_that_is_no_json_is_refused_by_place():
-    with pytest.raises(r.RecordError, match=r"x\.jsonl:7: not JSON"):
-        r.record_from_json('{"format"', "x.jsonl:7")
+    with pytest.raises(record_files.RecordError, match=r"x\.jsonl:7: not JSON"):
+        record_files.record_from_json('{"format"', "x.jsonl:7")

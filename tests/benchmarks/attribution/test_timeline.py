@@ -4,7 +4,8 @@ import json
 
 from benchmarks.attribution.decompose import decompose
 from benchmarks.attribution.events import OperationLabel
-from benchmarks.attribution.record import RECORD_VERSION, record_from_json
+from benchmarks.attribution.record import RECORD_VERSION
+from benchmarks.attribution.record_files import record_from_json
 from benchmarks.attribution.timeline import MAX_LAUNCHES
 
 from .builders import make_trace

@@ -9,6 +9,7 @@ import pytest
 
 from benchmarks.__main__ import main
 from benchmarks.attribution import record as r
+from benchmarks.attribution import record_files
 from tests.benchmarks.attribution.test_asv_results import store
 from tests.benchmarks.attribution.test_record import example
 
@@ -158,7 +159,7 @@ def test_records_give_shares_with_their_cause(project, capsys):
         wall = replace(base.walls[0], decomposition=taken)
         window = replace(base.window, id=f"w{number}")
         record = replace(base, commit=commit, window=window, walls=(wall,))
-        r.append_record(folder / "results" / "box" / "records" / f"{commit}.jsonl", record)
+        record_files.append_record(folder / "results" / "box" / "records" / f"{commit}.jsonl", record)
     main(["changes", "--results", str(folder / "results"), "--repository", str(folder), "--series", "q6_K"])
     first = capsys.readouterr().out.splitlines()[0]
     where = f'box/share of wall(m, numpy, nt 512, q6_K GEMM): {commits[10][:10]} "Change 10"'

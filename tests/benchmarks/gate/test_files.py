@@ -4,7 +4,7 @@ import stat
 
 import pytest
 
-from benchmarks.attribution import record
+from benchmarks.attribution import record_files
 from benchmarks.attribution.errors import UserFacingError
 from benchmarks.gate.exits import MachineUnfitError
 from benchmarks.gate.files import disk_errors, write_whole
@@ -16,7 +16,7 @@ def mode(path):
 
 
 @pytest.mark.parametrize(
-    "write", [lambda path: write_whole(path, "x\n", "writing"), lambda path: record.append_record(path, example())]
+    "write", [lambda path: write_whole(path, "x\n", "writing"), lambda path: record_files.append_record(path, example())]
 )
 def test_what_is_written_is_for_whoever_may_read_the_folder(tmp_path, write):
     path = tmp_path / "new" / "file"
