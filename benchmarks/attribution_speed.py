@@ -14,11 +14,11 @@ import contextlib
 import importlib
 import io
 import os
-import subprocess
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from .attribution.git import GitError, run_git
 from .trace_files import write_kineto_json, write_nsys_sqlite
 
 SIZES = tuple(int(text) for text in os.environ.get("MINFER_SPEED_KERNELS", "10000,100000,1000000").split(","))
@@ -29,9 +29,11 @@ def _skip_other_commits() -> None:
     commit = os.environ.get("ASV_COMMIT")
     if not commit:
         return
-    command = ["git", "-C", str(Path(__file__).parent), "rev-parse", "HEAD"]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    if done.returncode == 0 and done.stdout.strip() != commit:
+    try:
+        head = run_git(Path(__file__).parent, "rev-parse", "HEAD")
+    except GitError:
+        return
+    if head != commit:
         raise NotImplementedError("the tool is the current checkout's: measured for its own commit only")
 
 

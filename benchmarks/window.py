@@ -17,6 +17,7 @@ import numpy as np
 
 from .arms import Arm, engine_arm, peer_arms, peer_ubatches
 from .attribution import checks
+from .attribution.git import GitError, run_git
 from .attribution.macs import same_gmac
 from .attribution.record import Check, Record, Wall, Window
 from .capture import ceilings
@@ -25,7 +26,6 @@ from .capture.instrument import Instrument, instrument_for
 from .capture.machine import describe_machine, usable_cores, uses_gpu
 from .capture.memory import PeakMemory
 from .engine import EngineOptions, MeasuredEngine
-from .history import GitError, git
 from .interleave import interleaved, planned_rounds, quarantined, usable
 from .peer_walls import llama_bench_walls, transformers_walls
 from .peers.llama_bench import BenchOptions
@@ -214,7 +214,7 @@ def _commit() -> tuple[str, str]:
     root = os.environ.get("ASV_PYTHONPATH", "").split(os.pathsep)[0] or str(Path(__file__).resolve().parents[1])
     named = os.environ.get("ASV_COMMIT", "HEAD")
     try:
-        commit, date = git(Path(root), "show", "-s", "--format=%H %cI", named).split()
+        commit, date = run_git(Path(root), "show", "-s", "--format=%H %cI", named).split()
     except GitError as error:
         print(f"window: {error}", file=sys.stderr)
         return named, ""

@@ -7,13 +7,13 @@ read without their repository, and keeps the subjects of commits that were rebas
 from __future__ import annotations
 
 import json
-import subprocess
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from benchmarks.attribution.history import Commit, HistoryError, read_history
+from benchmarks.attribution.git import GitError, run_git
+from benchmarks.attribution.history import Commit, read_history
 
 COMMITS_FILE = "commits.jsonl"
 
@@ -50,8 +50,8 @@ def read_commits(results: Path) -> Known:
         stamp = (0, 0)
     folder = next((parent for parent in (results, *results.parents) if parent.is_dir()), results)
     try:
-        head, top = _git(folder, "rev-parse", "HEAD", "--show-toplevel").split("\n")[:2]
-    except (OSError, subprocess.SubprocessError, ValueError):
+        head, top = run_git(folder, "rev-parse", "HEAD", "--show-toplevel", timeout_s=60).split("\n")[:2]
+    except (GitError, ValueError):
         head, top = "", ""  # no git, or no repository: the commits file and the results themselves must do
     return _all_commits(path, stamp, top, head)
 
@@ -72,7 +72,7 @@ def _all_commits(path: Path, stamp: tuple[int, int], top: str, head: str) -> Kno
         return Known(by_hash, tuple(reversed(listed)), tuple(problems))
     try:
         newest_first = read_history(Path(top))
-    except HistoryError as error:
+    except GitError as error:
         return Known(by_hash, (), (*problems, str(error)))
     return Known({commit.id: commit for commit in newest_first}, newest_first, tuple(problems))
 
@@ -82,8 +82,3 @@ def _from_json(item: dict[str, Any]) -> Commit:
     parents, paths = item.get("parents", []), item.get("paths", [])
     message = f"{subject}\n\n{body}" if body else subject
     return Commit(str(item["commit"]), tuple(map(str, parents)), str(item["time"]), subject, message, tuple(map(str, paths)))
-
-
-def _git(folder: Path, *arguments: str) -> str:
-    done = subprocess.run(["git", "-C", str(folder), *arguments], capture_output=True, check=True, timeout=60)
-    return done.stdout.decode("utf-8", "replace")

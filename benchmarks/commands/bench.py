@@ -10,9 +10,10 @@ import tempfile
 from pathlib import Path
 
 from ..attribution.errors import UserFacingError
+from ..attribution.git import run_git
 from ..attribution.record_files import read_records
 from ..capture.machine import machine_class
-from ..history import commits_to_measure, engine_commits, git, uncommitted_changes
+from ..history import commits_to_measure, engine_commits, uncommitted_changes
 from ..models import model_path, named_model, result_name
 from ..progress import VARIABLE, Follow
 from ..report.record_text import render_record
@@ -88,7 +89,7 @@ def _as_recorded(folder: Path, commits: list[str]) -> dict[str, str]:
 
 def _commits(root: Path, args: argparse.Namespace) -> list[str]:
     if args.only:
-        return [git(root, "rev-parse", "--verify", f"{line.split()[0]}^{{commit}}") for line in _lines(Path(args.only))]
+        return [run_git(root, "rev-parse", "--verify", f"{line.split()[0]}^{{commit}}") for line in _lines(Path(args.only))]
     return engine_commits(root, args.range) if args.range else commits_to_measure(root, max(1, args.commits))
 
 
@@ -110,7 +111,7 @@ def _show(root: Path, machine: str, commits: list[str], model: str) -> int:
         records = [record for record in read_records(path) if record.model.name == model] if path.is_file() else []
         if records:
             record = records[-1]
-            subject = git(root, "show", "-s", "--format=%s", commit)
+            subject = run_git(root, "show", "-s", "--format=%s", commit)
             print(f"\n{render_record(record, subject)}")
             print("\nOpen the history: make dashboard      Every number is in results/")
             return 0

@@ -13,7 +13,8 @@ from pathlib import Path
 
 from ..attribution.change_report import Change, History, examine, from_csv, from_results
 from ..attribution.errors import UserFacingError
-from ..attribution.history import Commit, HistoryError, read_history
+from ..attribution.git import GitError, run_git
+from ..attribution.history import Commit, read_history
 from ..attribution.series_csv import read_series_csv
 from ..attribution.triage import STATES, Triage, TriageError, read_triage, write_triage
 
@@ -92,7 +93,7 @@ def _folder(results: Path) -> Path:
 def _commits(repository: Path) -> tuple[Commit, ...]:
     try:
         return read_history(repository)
-    except HistoryError:
+    except GitError:
         # Results can be examined without their repository: dates order them, and subjects are left out.
         return ()
 
@@ -146,12 +147,9 @@ def _decide(args: argparse.Namespace) -> int:
 
 
 def _git_user(repository: Path) -> str:
-    import subprocess
-
-    command = ["git", "-C", str(repository), "config", "user.name"]
     try:
-        name = subprocess.run(command, capture_output=True, text=True, timeout=10, check=False).stdout.strip()
-    except (OSError, subprocess.TimeoutExpired):
+        name = run_git(repository, "config", "user.name")
+    except GitError:
         name = ""
     if not name:
         raise TriageError("nobody to name as the one who decided; give --author, or set git's user.name")

@@ -9,10 +9,11 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from ..attribution.errors import UserFacingError
+from ..attribution.git import GitError
 from ..attribution.statistics.paired import Finding, Rule, Verdict
 from .compare import Comparison, Progress, Settings, compare
 from .exits import BenchmarkFailedError, NothingMeasuredError
-from .repository import GitError, Repository, Revision, run_git
+from .repository import Repository, Revision, run_git
 from .worktrees import checked_out
 
 

@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
-from ..attribution.errors import UserFacingError
+from ..attribution import git
+from ..attribution.git import GitError
 from .exits import MachineUnfitError
 
 TRAILER = "Regression-Accepted"
-
-
-class GitError(UserFacingError):
-    """git refused; the text carries its last words."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,21 +101,12 @@ class Repository:
 
 
 def run_git(folder: Path, *arguments: str, strip: bool = True) -> str:
-    """Run git in ``folder``. Raises GitError, or MachineUnfitError where git says that the disk is full."""
-    # A hook runs with GIT_DIR and friends set to the repository that called it; they would point git elsewhere.
-    environment = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
-    environment["LC_ALL"] = "C"
-    command = ["git", "-c", "core.hooksPath=/dev/null", "-c", "advice.detachedHead=false", *arguments]
+    """As ``attribution.git.run_git``; a full disk is no fault of the repository: MachineUnfitError."""
     try:
-        # Its own session: Ctrl-C reaches us, who clean up, and not a git in the middle of writing.
-        done = subprocess.run(
-            command, cwd=folder, env=environment, capture_output=True, text=True, start_new_session=True, check=False
-        )
-    except FileNotFoundError as error:
-        raise GitError("git is not installed or not on the path; install git") from error
-    if done.returncode != 0:
-        words = " ".join(done.stderr.split()) or f"exit code {done.returncode}"
-        if "No space left on device" in words or "Disk quota exceeded" in words:
-            raise MachineUnfitError(f"git {arguments[0]}: no space left on the disk of {folder}; free some and run again")
-        raise GitError(f"git {' '.join(arguments)}: {words[-400:]}")
-    return done.stdout.rstrip("\n") if strip else done.stdout
+        return git.run_git(folder, *arguments, strip=strip)
+    except GitError as error:
+        if any(words in str(error) for words in ("No space left on device", "Disk quota exceeded")):
+            raise MachineUnfitError(
+                f"{folder}: git {arguments[0]}: no space left on the disk; free some and run again"
+            ) from error
+        raise

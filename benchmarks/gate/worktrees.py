@@ -12,8 +12,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from ..attribution.git import GitError
 from .files import disk_errors
-from .repository import GitError, Repository
+from .repository import Repository
 
 PREFIX = "minfer-gate-"
 

@@ -52,7 +52,7 @@ def test_a_checkout_that_fails_half_way_leaves_nothing(history, tmp_path, monkey
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "tmp"))
     (tmp_path / "tmp").mkdir()
     with (
-        pytest.raises(ValueError, match="git worktree add"),
+        pytest.raises(ValueError, match="git worktree"),
         checked_out(Repository(history.root), {"base": history.commits["base"], "head": "0" * 40}),
     ):
         pytest.fail("the body must not run")
@@ -65,5 +65,5 @@ def test_a_disk_that_git_finds_full_makes_the_machine_unfit(tmp_path, monkeypatc
     (tmp_path / "git").write_text("#!/bin/sh\necho 'fatal: cannot write: No space left on device' >&2\nexit 128\n")
     (tmp_path / "git").chmod(0o755)
     monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
-    with pytest.raises(MachineUnfitError, match="git worktree: no space left on the disk of"):
+    with pytest.raises(MachineUnfitError, match="git worktree: no space left on the disk"):
         run_git(tmp_path, "worktree", "add", "x")
