@@ -7,7 +7,7 @@ import xml.etree.ElementTree as ElementTree
 
 from ..attribution.statistics.paired import Verdict
 from .exits import MEANING, Exit
-from .report_text import interval, percent, seconds
+from .report_text import detectable, interval, percent, seconds
 from .verdict import Result
 
 SUITE = "minfer CI gate"
@@ -27,7 +27,7 @@ def render(result: Result) -> str:
     counts = dict.fromkeys(("failures", "errors", "skipped"), 0)
     for f in result.findings:
         case = ElementTree.SubElement(suite, "testcase", classname="gate", name=_clean(f.name), time=f"{f.head_seconds:.9f}")
-        limits = f"margin {f.margin:.2%}, detectable {percent(f.detectable)}"
+        limits = f"margin {f.margin:.2%}, detectable {detectable(f, result)}"
         words = f"{f.verdict}: {percent(f.change)} ({interval(f)}), {limits}"
         figures = f"base {seconds(f.base_seconds)}, head {seconds(f.head_seconds)}, {f.pairs} pairs"
         detail = "\n".join([figures, *result.next_steps])

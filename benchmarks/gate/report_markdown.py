@@ -6,7 +6,7 @@ import re
 
 from ..attribution.statistics.paired import Verdict
 from .exits import MEANING, Exit
-from .report_text import compiled_lines, interval, ledger_lines, percent, seconds, verdict_word
+from .report_text import READING, compiled_lines, detectable, interval, ledger_lines, percent, seconds, verdict_word
 from .verdict import Result
 
 MARKER = "<!-- minfer-ci-gate -->"
@@ -31,7 +31,8 @@ def render(result: Result) -> str:
             name, word = f"**{name}**", f"**{word}**"
         change = percent(f.change) + (" of wall" if f.of_wall else "")
         cells = [name, seconds(f.base_seconds), seconds(f.head_seconds), change, interval(f), f"{f.margin:.2%}"]
-        lines.append("| " + " | ".join([*cells, percent(f.detectable), word]) + " |")
+        lines.append("| " + " | ".join([*cells, detectable(f, result), word]) + " |")
+    lines += ["", f"<sub>{READING[0].upper() + READING[1:]}.</sub>"]
     for ledger in result.ledgers:
         lines += ["", "```", *ledger_lines(ledger), "```"]
     if result.compiled.changes:

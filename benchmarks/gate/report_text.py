@@ -9,6 +9,11 @@ from .exits import MEANING
 from .verdict import Ledger, Result
 
 SHOWN_EARLIER = 3
+READING = (
+    "base and head are medians; change is estimated from the pairs, which hold the machine's drift out, so it is not their "
+    "quotient; detectable is the slowdown that so many pairs find nine times in ten"
+)
+"""How to read the table, said with each one: two columns that seem to contradict each other cost trust."""
 
 
 def render(result: Result) -> str:
@@ -21,6 +26,7 @@ def render(result: Result) -> str:
         + (f", {len(result.quarantined)} more quarantined: {result.quarantined[-1]}" if result.quarantined else ""),
         "",
         *_table(result),
+        READING,
     ]
     for ledger in result.ledgers:
         lines += ["", *ledger_lines(ledger)]
@@ -41,7 +47,7 @@ def render(result: Result) -> str:
 def verdict_word(finding: Finding) -> str:
     """UNDECIDED is said with what is known: that a metric is not slower is enough to pass."""
     if finding.verdict is Verdict.UNDECIDED and finding.not_slower:
-        return "UNDECIDED (same or faster)"
+        return "UNDECIDED (not slower)"
     return str(finding.verdict)
 
 
@@ -58,6 +64,11 @@ def percent(value: float | None) -> str:
     return "-" if value is None else f"{value:+.2%}"
 
 
+def detectable(finding: Finding, result: Result) -> str:
+    """The slowdown that so many pairs would have found; before that many could find any, how many could."""
+    return percent(finding.detectable) if finding.detectable is not None else f"from {result.pairs_to_convict} pairs"
+
+
 def interval(finding: Finding) -> str:
     """Simultaneous over metrics and looks; with too few pairs for that, the one-sided limit that a pass rests on."""
     if finding.low is None and finding.high is None and finding.at_most is not None:
@@ -72,7 +83,7 @@ def ledger_lines(ledger: Ledger) -> list[str]:
         names = ", ".join(f"{move.name} {signed(move.seconds)}" for move in moves) or "nothing proved"
         lines.append(f"  {title:<10} {signed(sum(move.seconds for move in moves)):>12}   {names}")
     lines.append(f"  {'rest':<10} {signed(ledger.rest_seconds):>12}   noise, gaps and what is still undecided")
-    lines.append(f"  {'net':<10} {signed(ledger.net_seconds):>12}   above zero: head is slower")
+    lines.append(f"  {'net':<10} {signed(ledger.net_seconds):>12}   the wall of head minus that of base: {ledger.wall}")
     return lines
 
 
@@ -93,7 +104,7 @@ def _table(result: Result) -> list[str]:
     rows = [
         (
             f.name, seconds(f.base_seconds), seconds(f.head_seconds), percent(f.change) + (" of wall" if f.of_wall else ""),
-            interval(f), f"{f.margin:.2%}", percent(f.detectable), verdict_word(f),
+            interval(f), f"{f.margin:.2%}", detectable(f, result), verdict_word(f),
         )
         for f in result.findings
     ]  # fmt: skip

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ..attribution.ledger import LOST, TAX
-from ..attribution.statistics.paired import Finding, Verdict
+from ..attribution.statistics.paired import Finding, Verdict, pairs_to_convict
 from .compare import Comparison, Settings
 from .compiled import Compiled
 from .exits import Exit
@@ -32,6 +32,8 @@ class Ledger:
     group: str
     base_seconds: float
     head_seconds: float
+    wall: Verdict
+    """What the pairs say of the group's wall."""
     won: tuple[Move, ...]
     """Classes proved faster; seconds below 0."""
     tax: tuple[Move, ...]
@@ -86,6 +88,11 @@ class Result:
         """What is slower, worst first."""
         slower = [f for f in self.findings if f.verdict is Verdict.SLOWER]
         return tuple(sorted(slower, key=lambda f: f.base_seconds - f.head_seconds))
+
+    @property
+    def pairs_to_convict(self) -> int:
+        """The fewest pairs with which SLOWER could fall, as many metrics as there are being judged together."""
+        return pairs_to_convict(max(1, len(self.findings)), self.alpha)
 
     @property
     def undecided(self) -> tuple[Finding, ...]:
@@ -156,7 +163,7 @@ def _ledgers(findings: Sequence[Finding]) -> tuple[Ledger, ...]:
             continue
         moves = {verdict: [_move(part, f) for part, f in parts.items() if f.verdict is verdict] for verdict in Verdict}
         won, tax = (sorted(moves[v], key=lambda m: -abs(m.seconds)) for v in (Verdict.FASTER, Verdict.SLOWER))
-        found.append(Ledger(group, wall.base_seconds, wall.head_seconds, tuple(won), tuple(tax)))
+        found.append(Ledger(group, wall.base_seconds, wall.head_seconds, wall.verdict, tuple(won), tuple(tax)))
     return tuple(found)
 
 

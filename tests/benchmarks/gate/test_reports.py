@@ -1,11 +1,12 @@
 """What reports must never get wrong: names that could break a table or a document, undecided that looks green, signs."""
 
+import dataclasses
 import json
 import xml.etree.ElementTree as ElementTree
 
 import pytest
 
-from benchmarks.attribution.statistics.paired import Finding, Verdict
+from benchmarks.attribution.statistics.paired import Finding, Verdict, pairs_to_convict
 from benchmarks.gate import report_json, report_junit, report_markdown, report_text
 from benchmarks.gate.compare import Comparison, Settings
 from benchmarks.gate.exits import Exit
@@ -67,6 +68,15 @@ def test_the_ledger_adds_up_and_calls_growth_beside_a_gain_hidden_tax():
     text = report_text.render(result(WALL, SLOW, FAST))
     assert "hidden tax      +200 us   attention +200 us" in text
     assert "won             -500 us   q6_K GEMM -500 us" in text
+    assert "net             +400 us   the wall of head minus that of base: SLOWER" in text
+
+
+def test_too_few_pairs_to_find_anything_say_how_many_could():
+    few = dataclasses.replace(OPEN, detectable=None)
+    pairs = pairs_to_convict(3)
+    for text in (report_text.render(result(few, SAME, FAST)), report_markdown.render(result(few, SAME, FAST))):
+        assert f"from {pairs} pairs" in text
+        assert "+3.00%" in text  # SAME's own
 
 
 def test_the_command_says_every_setting_that_is_not_the_default():
