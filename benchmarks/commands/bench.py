@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import argparse
 import os
-import subprocess
 import sys
 import tempfile
 from pathlib import Path
 
+from ..asv_output import run_asv
 from ..attribution.errors import UserFacingError
 from ..attribution.git import run_git
 from ..attribution.record_files import read_records
@@ -102,7 +102,7 @@ def _lines(path: Path) -> list[str]:
 
 
 def _asv(root: Path, environment: dict[str, str], *arguments: str) -> int:
-    return subprocess.run([sys.executable, "-m", "asv", *arguments], cwd=root, env=environment, check=False).returncode
+    return run_asv([sys.executable, "-m", "asv", *arguments], root, environment, sys.stdout, sys.stderr)
 
 
 def _show(root: Path, machine: str, commits: list[str], model: str) -> int:
