@@ -63,8 +63,7 @@ def test_ctrl_c_waits_for_asv_to_clean_up_and_shows_no_traceback_of_its(tmp_path
     script = (
         "import pathlib, signal, sys, time\n"
         "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
-        "print('· begun', flush=True)\n"
-        "try:\n    time.sleep(60)\n"
+        "try:\n    print('· begun', flush=True); time.sleep(60)\n"
         "finally:\n    time.sleep(0.3); pathlib.Path('cleaned').touch()\n"
     )
     ours = (
