@@ -15,6 +15,8 @@ _MARKDOWN = re.compile(r"([\\`*_{}\[\]()<>#+\-.!|~$:^=&])")
 
 def _visible(text: str) -> str:
     """One line without control, direction-changing or other invisible characters."""
+    if text.isprintable():
+        return text
     return "".join(
         " " if c in "\n\r\t" else c for c in text if c in "\n\r\t" or unicodedata.category(c) not in ("Cc", "Cf", "Cs")
     )

@@ -13,7 +13,6 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit, gammaln, ndtr, ndtri
-from scipy.stats import rankdata
 
 Floats = NDArray[np.float64]
 
@@ -39,6 +38,8 @@ def scores(n: int) -> Floats:
 
 def point_scores(points: Floats) -> Floats:
     """Clipped normal scores of the points themselves, equal points sharing the middle of their ranks: shape as given."""
+    from scipy.stats import rankdata  # half a second, which only who has a history to test should pay
+
     values: Floats = np.clip(ndtri((rankdata(points) - 0.5) / len(points)), -SCORE_CLIP, SCORE_CLIP)
     return values
 
