@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import threading
 import time
+from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import TypeVar
 
 import duckdb
+import numpy as np
 import pandas as pd
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from benchmarks.attribution.record import Record
 from benchmarks.attribution.record_files import RecordError, record_from_json
@@ -24,6 +27,8 @@ from .commits import Known, read_commits
 T = TypeVar("T")
 LOOK_AGAIN_SECONDS = 5.0
 """How long an answer stands before the folder is looked at again."""
+KEPT_ANSWERS = 16
+"""Answers about many series that are kept: each is at most half a megabyte."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +39,21 @@ class Problem:
     what: str
 
 
+@dataclass(frozen=True, slots=True)
+class Stretches:
+    """Series over equal stretches of commits; NaN where a stretch has no value."""
+
+    series: tuple[int, ...]
+    low: NDArray[np.float32]
+    """[series, stretch]; so are ``middle`` and ``high``."""
+    middle: NDArray[np.float32]
+    high: NDArray[np.float32]
+    first: pd.DataFrame
+    """The first commit of each stretch, with the columns of commits."""
+    commits: NDArray[np.int64]
+    """How many commits each stretch holds."""
+
+
 class Results:
     """A results folder at one moment."""
 
@@ -41,6 +61,8 @@ class Results:
         self.folder = folder
         self.snapshot = snapshot
         self.known = known
+        self._kept: OrderedDict[tuple[tuple[int, ...], int], Stretches] = OrderedDict()
+        self._lock = threading.Lock()
 
     @cached_property
     def problems(self) -> tuple[Problem, ...]:
@@ -84,11 +106,16 @@ class Results:
         return self.snapshot.series.to_pandas()
 
     @cached_property
+    def measured_series(self) -> frozenset[int]:
+        """Numbers of asv's series that have a value anywhere."""
+        return frozenset(query.measured_series(self.snapshot))
+
+    @cached_property
     def order_of_sources(self) -> pd.DataFrame:
-        """Columns source, order, commit: the place of each asv result's commit."""
-        sources = self.snapshot.sources.select(["source", "commit", "kind"]).to_pandas()
+        """Columns source, machine, order, commit: the place of each asv result's commit."""
+        sources = self.snapshot.sources.select(["source", "commit", "kind", "machine"]).to_pandas()
         return sources[sources["kind"] == "asv"].merge(self.commits[["commit", "order"]], on="commit")[
-            ["source", "order", "commit"]
+            ["source", "machine", "order", "commit"]
         ]
 
     def parts(self, machine: str, nt: int) -> pd.DataFrame:
@@ -109,19 +136,43 @@ class Results:
         rows = rows.merge(self.order_of_sources[["source", "order"]], on="source").merge(self.commits, on="order")
         return rows.sort_values(["series", "order"], kind="stable").reset_index(drop=True)
 
-    def points(self, series: Sequence[int]) -> pd.DataFrame:
-        """Only series, order and value, in order of commits: for charts of many series."""
-        rows = query.values_of(self.snapshot, series)[["series", "source", "value"]]
-        rows = rows.merge(self.order_of_sources[["source", "order"]], on="source")
-        return rows.sort_values(["series", "order"], kind="stable")
-
     def newest_values(self, back: int) -> pd.DataFrame:
         """Of each series measured lately its newest value and the one ``back`` commits before (NaN: there is none)."""
         order = self.order_of_sources[["source", "order"]]
         return query.newest_values(self.snapshot, order[order["order"] > order["order"].max() - 2 * back - 10], back)
 
-    def heat(self, series: Sequence[int], bins: int) -> pd.DataFrame:
-        return query.heat(self.snapshot, series, self.order_of_sources[["source", "order"]], bins)
+    def stretches(self, series: Sequence[int], most: int) -> Stretches:
+        """Some asv series over at most ``most`` equal stretches of the commits that their machines measured.
+
+        Answers are kept while these results stand: a click back costs nothing.
+        """
+        key = (tuple(series), most)
+        with self._lock:
+            if key in self._kept:
+                self._kept.move_to_end(key)
+                return self._kept[key]
+        found = self._stretches(series, most)
+        with self._lock:
+            self._kept[key] = found
+            while len(self._kept) > KEPT_ANSWERS:
+                self._kept.popitem(last=False)
+        return found
+
+    def _stretches(self, series: Sequence[int], most: int) -> Stretches:
+        on = set(self.series.loc[self.series["series"].isin(series), "machine"])
+        placed = self.order_of_sources[self.order_of_sources["machine"].isin(on)]
+        orders, places = np.unique(placed["order"].to_numpy(), return_inverse=True)
+        bins = min(most, len(orders))
+        rows = query.stretches(self.snapshot, series, placed[["source"]].assign(order=places), bins)
+        at = {number: row for row, number in enumerate(series)}
+        cells = (np.array([at[int(number)] for number in rows["series"]], dtype=np.intp), rows["bin"].astype(np.intp))
+        low, middle, high = (np.full((len(series), bins), np.nan, dtype=np.float32) for _ in range(3))
+        low[cells], middle[cells], high[cells] = rows["low"], rows["middle"], rows["high"]
+        # The first place that falls into each stretch, as DuckDB's floor(place * bins / count) cuts them.
+        starts = -(-np.arange(bins + 1) * len(orders) // max(bins, 1))
+        return Stretches(
+            tuple(series), low, middle, high, self.commits.iloc[orders[starts[:-1]]].reset_index(drop=True), np.diff(starts)
+        )
 
     @cached_property
     def machines(self) -> list[str]:
@@ -175,3 +226,9 @@ class Reader:
                 self._store.rebuild()
                 self._results = None
             return question(self.current())
+
+
+@lru_cache(maxsize=4)
+def reader_of(folder: Path) -> Reader:
+    """The process's one Reader of a folder."""
+    return Reader(folder)

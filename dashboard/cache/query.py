@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Sequence
+from typing import Any
 
 import duckdb
+import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from .store import Snapshot
 from .tables import SCHEMAS
@@ -44,6 +47,20 @@ def values_of(snapshot: Snapshot, series: Sequence[int]) -> pd.DataFrame:
     ).df()
 
 
+def measured_series(snapshot: Snapshot) -> list[int]:
+    """Numbers of the series that have a value anywhere: a benchmark that was skipped everywhere leaves one without."""
+    paths = snapshot.paths("values")
+    if not paths:
+        return []
+    cursor = _cursor()
+    cursor.register("live", snapshot.sources.select(["source"]))
+    rows = cursor.execute(
+        "SELECT DISTINCT series FROM read_parquet($paths) SEMI JOIN live USING (source) WHERE value IS NOT NULL",
+        {"paths": paths},
+    ).fetchall()
+    return [int(row[0]) for row in rows]
+
+
 def newest_values(snapshot: Snapshot, order: pd.DataFrame, back: int) -> pd.DataFrame:
     """Of every series the newest value and the one ``back`` places before it.
 
@@ -64,22 +81,25 @@ def newest_values(snapshot: Snapshot, order: pd.DataFrame, back: int) -> pd.Data
     ).df()
 
 
-def heat(snapshot: Snapshot, series: Sequence[int], order: pd.DataFrame, bins: int) -> pd.DataFrame:
-    """Medians of series over ``bins`` equal stretches of commits: columns series, bin, middle, values.
+def stretches(snapshot: Snapshot, series: Sequence[int], order: pd.DataFrame, bins: int) -> dict[str, NDArray[Any]]:
+    """Lowest, middle and highest value of series over ``bins`` equal stretches of commits.
 
-    ``order``: columns source, order, with order from 0 to the number of commits - 1.
+    ``order``: columns source, order, with order from 0 to the number of commits - 1. Returns equally long columns series,
+    bin, low, middle, high; a stretch without a value has no row.
     """
     paths = snapshot.paths("values")
     if not paths or not series or order.empty:
-        return pd.DataFrame({name: [] for name in ("series", "bin", "middle", "values")})
+        return {name: np.zeros(0) for name in ("series", "bin", "low", "middle", "high")}
     cursor = _cursor()
     cursor.register("placed", order)
-    return cursor.execute(
-        "SELECT series, CAST(floor(placed.order * $bins / $count) AS INTEGER) AS bin, "
-        "median(value) AS middle, count(*) AS values FROM read_parquet($paths) JOIN placed USING (source) "
-        "WHERE series IN (SELECT unnest($series)) AND value IS NOT NULL GROUP BY ALL ORDER BY series, bin",
-        {"paths": paths, "series": list(series), "bins": bins, "count": int(order["order"].max()) + 1},
-    ).df()
+    found: dict[str, NDArray[Any]] = cursor.execute(
+        "SELECT series, CAST(floor(placed.order * $bins / $count) AS INTEGER) AS bin, min(value) AS low, "
+        "median(value) AS middle, max(value) AS high FROM read_parquet($paths) JOIN placed USING (source) "
+        "WHERE series IN (SELECT unnest($series)) AND series BETWEEN $first AND $last AND value IS NOT NULL GROUP BY ALL",
+        {"paths": paths, "series": list(series), "bins": bins, "count": int(order["order"].max()) + 1}
+        | {"first": min(series), "last": max(series)},
+    ).fetchnumpy()
+    return found
 
 
 def parts_of(snapshot: Snapshot, machine: str, nt: int) -> pd.DataFrame:

@@ -7,13 +7,14 @@ import streamlit as st
 
 from dashboard import session
 from dashboard.benchmarks_file import Description, read_descriptions
-from dashboard.charts.explore import MOST_COLUMNS, heatmap, small_multiples
 from dashboard.charts.lines import over_commits
+from dashboard.charts.many import MOST_COLUMNS, POINTS_A_PANEL, Form, many_data, show_many
 from dashboard.choices import choose
 from dashboard.tables import show_table
 from dashboard.text import for_markdown
 
 MOST_ROWS, MOST_PANELS, BACK = 60, 24, 20
+FORMS = ["list", "heatmap", "small multiples"]
 
 found = session.results()
 st.title("Explore every series")
@@ -30,15 +31,13 @@ if complaint:
 series = found.series.copy()
 series["name"] = series["benchmark"] + "(" + series["parameters"].str.replace("'", "") + ")"
 series["name"] = series["name"].str.removesuffix("()")
+series["unit"] = series["benchmark"].map(lambda name: described.get(name, Description()).unit)
 current = series["benchmark"].map(lambda name: described[name].version if name in described else "")
 old = (current != "") & (series["version"] != current)
 machines = sorted(series["machine"].unique())
-left, middle, right = st.columns([3, 1, 2], vertical_alignment="bottom")
+left, right = st.columns([3, 1], vertical_alignment="bottom")
 wanted = left.text_input("Search (words in any order)", key="q", bind="query-params", placeholder="q6_K 3325")
-machine = middle.selectbox("Machine", ["all", *machines], key="on", bind="query-params")
-form = right.segmented_control(
-    "Show as", ["list", "heatmap", "small multiples"], default="list", required=True, key="as", bind="query-params"
-)
+machine = right.selectbox("Machine", ["all", *machines], key="on", bind="query-params")
 keep = pd.Series(True, index=series.index)
 for word in wanted.lower().split():
     keep &= (series["machine"] + " " + series["name"]).str.lower().str.contains(word, regex=False)
@@ -51,60 +50,74 @@ older = (
 )
 if not older:
     keep &= ~old
-matching = series[keep].sort_values(["machine", "name"])
+valued = series["series"].isin(session.ask(lambda now: now.measured_series))
+matching = series[keep & valued].sort_values(["machine", "name"])
+empty = int((keep & ~valued).sum())
+left_out = f" {empty} more match but have no value on any commit: their benchmark was skipped or failed." if empty else ""
 if matching.empty:
-    st.info(
-        f"None of {len(series)} series matches {for_markdown(repr(wanted))} on {for_markdown(str(machine))}.",
-        icon=":material/search_off:",
-    )
+    where = f"{for_markdown(repr(wanted))} on {for_markdown(str(machine))}"
+    st.info(f"None of the {int(valued.sum())} series with values matches {where}.{left_out}", icon=":material/search_off:")
     st.stop()
-many = matching["machine"].nunique() > 1
-labels = {
-    int(row.series): f"{row.machine}: {row.name_}" if many else row.name_
-    for row in matching.rename(columns={"name": "name_"}).itertuples()
-}
-st.caption(f"{len(matching)} of {len(series)} series, {len(found.commits):,} commits.")
+addresses = (matching["machine"] + "/" + matching["name"]).to_list()  # what the URL says of a series
 
-if form == "heatmap":
-    shown = dict(list(labels.items())[:MOST_ROWS])
-    bins = min(MOST_COLUMNS, len(found.commits))
-    cells = session.ask(lambda now: now.heat(list(shown), bins))
-    session.show_chart(
-        heatmap(cells, shown, found.commits, bins), "heatmap", "Each series against its own median over commits"
+
+@st.fragment
+def all_of_them() -> None:
+    """The list, the heatmap or the small multiples; a click on the switch runs only this."""
+    left, right = st.columns([3, 1], vertical_alignment="bottom")
+    form = left.segmented_control("Show as", FORMS, default="list", required=True, key="as", bind="query-params")
+    with right:
+        session.link_to_this_view()
+    st.caption(f"{len(matching)} of {int(valued.sum())} series, {len(found.commits):,} commits.{left_out}")
+    if form == "list":
+        newest = session.ask(lambda now: now.newest_values(BACK))
+        table = matching.merge(newest, on="series", how="left")
+        table["change (%)"] = 100 * (table["newest"] / table["before"] - 1)
+        table = table.rename(columns={"before": f"{BACK} commits before"})
+        columns = ["machine", "name", "newest", f"{BACK} commits before", "change (%)", "unit"]
+        show_table(table.head(1000)[columns], "series", height=320)
+        return
+    as_map = form == "heatmap"
+    shown = matching.head(MOST_ROWS if as_map else MOST_PANELS)
+    colours = (
+        "Orange: above the series' own median; purple: below; blank: not measured." if as_map else "Each on its own scale."
     )
-    if len(labels) > len(shown):
-        st.caption(f"The first {len(shown)} are drawn; search for fewer to see the others.")
-elif form == "small multiples":
-    shown = dict(list(labels.items())[:MOST_PANELS])
-    rows = session.ask(lambda now: now.points(list(shown)))
-    session.show_chart(small_multiples(rows, shown, 2), "small-multiples", "One panel a series, each with its own scale")
-    if len(labels) > len(shown):
-        st.caption(f"The first {len(shown)} are drawn; search for fewer to see the others.")
-else:
-    newest = session.ask(lambda now: now.newest_values(BACK))
-    table = matching.merge(newest, on="series", how="left")
-    table["change (%)"] = 100 * (table["newest"] / table["before"] - 1)
-    table["unit"] = table["benchmark"].map(lambda name: described.get(name, Description()).unit)
-    table = table.rename(columns={"before": f"{BACK} commits before"})
-    columns = ["machine", "name", "newest", f"{BACK} commits before", "change (%)", "unit"]
-    show_table(table.head(1000)[columns], "series", height=320)
+    more = f" The first {len(shown)} are drawn; search for fewer to see the others." if len(shown) < len(matching) else ""
+    st.caption(f"{colours} A click shows the series below.{more}")
+    several = shown["machine"].nunique() > 1
+    names = [address if several else name for address, name in zip(addresses, shown["name"], strict=False)]
+    stretches = session.ask(lambda now: now.stretches(shown["series"].to_list(), MOST_COLUMNS if as_map else POINTS_A_PANEL))
+    alt = "Each series against its own median over commits" if as_map else "One panel a series, each with its own scale"
+    kind: Form = "heatmap" if as_map else "small multiples"
+    data = many_data(kind, stretches, names, shown["unit"].to_list(), alt, str(st.session_state.get("kept-image", "png")))
 
-st.subheader("One series", anchor=False)
-options = {
-    f"{row.machine}/{row.name_}": int(row.series)
-    for row in matching.rename(columns={"name": "name_"}).head(1000).itertuples()
-}
-name = choose("Series", list(options), "series", next(iter(options)))
-rows = session.ask(lambda now: now.values([options[name]]))
-rows = rows[rows["value"].notna()]
-about = described.get(str(matching.set_index("series").loc[options[name], "benchmark"]), Description())
-if about.meaning:
-    st.caption(for_markdown(about.meaning, 300))
-if rows.empty:
-    st.info("This series has no value: its benchmark failed or was skipped on every commit.", icon=":material/info:")
-else:
+    def pick(place: int) -> None:
+        st.query_params["series"] = addresses[place]
+        st.session_state["explore-picked"] = True
+
+    show_many(data, pick)
+    if st.session_state.pop("explore-picked", False):
+        st.rerun()
+
+
+@st.fragment
+def one_of_them() -> None:
+    """One series over commits; choosing another runs only this."""
+    st.subheader("One series", anchor=False)
+    options = dict(zip(addresses[:1000], matching["series"].head(1000), strict=True))
+    address = choose("Series", list(options), "series", addresses[0])
+    rows = session.ask(lambda now: now.values([options[address]])).dropna(subset=["value"])
+    about = described.get(str(matching.set_index("series").loc[options[address], "benchmark"]), Description())
+    if about.meaning:
+        st.caption(for_markdown(about.meaning, 300))
     better = {"lower": "lower is better", "higher": "higher is better", "neither": ""}[about.direction]
     title = ", ".join(part for part in (about.unit, better) if part)
     session.show_chart(
-        over_commits(rows.assign(line=name), title, {name: "#4477AA"}, height=360), "series-chart", f"{name} over commits"
+        over_commits(rows.assign(line=address), title, {address: "#4477AA"}, height=360),
+        "series-chart",
+        f"{address} over commits",
     )
+
+
+all_of_them()
+one_of_them()

@@ -23,6 +23,15 @@ def charts(test: AppTest) -> dict[str, list[dict]]:
     }
 
 
+def many(test: AppTest, key: str) -> dict:
+    """What the chart of many series called ``key`` was given, with its packed arrays as [series, stretch]."""
+    data = next(json.loads(item.proto.json) for item in test.get("bidi_component") if item.key == key)
+    for name in ("low", "middle", "high"):
+        flat = np.frombuffer(base64.b64decode(data[name]), dtype="<f4")
+        data[name] = flat.reshape(len(data["names"]), data["bins"])
+    return data
+
+
 def _unpacked(value):
     if isinstance(value, dict) and "bdata" in value:
         return np.frombuffer(base64.b64decode(value["bdata"]), dtype=value["dtype"]).tolist()
