@@ -155,3 +155,72 @@ def test_a_commit_added_while_open_appears_after_a_reload(watched, results):
     watched.open("")
     assert "eeeeeeee" in watched.page.locator('[data-testid="stMain"]').inner_text()
     watched.check()
+
+
+@pytest.mark.parametrize("form", ["heatmap", "small multiples"])
+def test_a_click_on_one_of_many_series_opens_it(watched, form):
+    watched.open("explore?on=h200")
+    watched.page.get_by_role("radio", name=form, exact=True).click()
+    watched.settle()
+    drawing = watched.page.locator(".many svg")
+    box = drawing.bounding_box()
+    place = (box["width"] - 40, 60)
+    drawing.hover(position={"x": place[0], "y": place[1]})
+    tip = watched.page.locator(".many-tip")
+    name = tip.locator("div").first.inner_text()
+    assert name.startswith("prefill.Classes.track_metric")
+    assert "of the series' median" in tip.inner_text()
+    drawing.click(position={"x": place[0], "y": place[1]})
+    watched.page.wait_for_url("**series=**")
+    watched.settle()
+    assert watched.page.get_by_role("combobox", name="Series").input_value() == f"h200/{name}"
+    watched.check()
+
+
+def test_the_keyboard_moves_over_the_heatmap_and_saves_go_by_buttons(watched):
+    watched.open("explore?on=h200&as=heatmap")
+    watched.page.locator(".many svg").focus()
+    watched.page.keyboard.press("ArrowDown")
+    watched.page.keyboard.press("ArrowDown")
+    tip = watched.page.locator(".many-tip")
+    name = tip.locator("div").first.inner_text()
+    with watched.page.expect_download() as taken:
+        watched.page.get_by_role("button", name="CSV", exact=True).first.click()
+    text = taken.value.path().read_text()
+    assert text.startswith("series,unit,first commit")
+    assert f'"{name}"' in text
+    with watched.page.expect_download() as taken:
+        watched.page.get_by_role("button", name="Save image").click()
+    assert taken.value.path().read_bytes().startswith(b"\x89PNG")
+    watched.page.locator(".many svg").focus()
+    for key in ("ArrowDown", "ArrowDown", "Enter"):
+        watched.page.keyboard.press(key)
+    watched.page.wait_for_url("**series=**")
+    watched.settle()
+    assert watched.page.get_by_role("combobox", name="Series").input_value() == f"h200/{name}"
+    watched.check()
+
+
+def test_hostile_names_of_series_stay_text(chromium, tmp_path):
+    hostile = "<img src=x onerror=alert(1)>"
+    folder = tmp_path / "results"
+    big_history.write(folder, 5, 30, seed=5)
+    for path in (folder / "h200").glob("*-minfer.json"):
+        content = json.loads(path.read_text())
+        content["results"][f"=a.{hostile}"] = content["results"].pop("prefill.Classes.track_metric_0")
+        path.write_text(json.dumps(content))
+    lines = [json.loads(line) | {"subject": hostile} for line in (folder / "commits.jsonl").read_text().splitlines()]
+    (folder / "commits.jsonl").write_text("\n".join(map(json.dumps, lines)) + "\n")
+    with browser.serving(folder) as base:
+        context = chromium.new_context(viewport={"width": 1280, "height": 900})
+        page = browser.Watched(context, base)
+        for form in ("heatmap", "small multiples"):
+            page.open(f"explore?on=h200&as={form}")
+            page.page.locator(".many svg").hover(position={"x": 600, "y": 60})
+            assert hostile in page.page.locator(".many-tip").inner_text()
+            with page.page.expect_download() as taken:
+                page.page.get_by_role("button", name="CSV", exact=True).first.click()
+            assert "\"'=a." in taken.value.path().read_text()
+        assert page.page.locator("img[src=x]").count() == 0
+        page.check()
+        context.close()
