@@ -39,7 +39,7 @@ RESULTS ?= results
 ADDRESS ?= localhost
 PORT ?= 8501
 dashboard: $(READY) ## Open the dashboard on results/ (RESULTS=DIR, PORT=, ADDRESS=0.0.0.0 and READ_ONLY=1 to share it).
-	$(BIN)/streamlit run dashboard/app.py --server.address $(ADDRESS) --server.port $(PORT) -- --results "$(RESULTS)" $(if $(READ_ONLY),--read-only)
+	$(BIN)/python -m dashboard --server.address $(ADDRESS) --server.port $(PORT) -- --results "$(RESULTS)" $(if $(READ_ONLY),--read-only)
 
 browser: ## Install Chromium for the end-to-end tests (Debian or Ubuntu, as root).
 	sh tools/browser.sh

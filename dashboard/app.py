@@ -10,6 +10,10 @@ sys.path[:0] = [entry for entry in [str(Path(__file__).resolve().parents[1])] if
 
 import streamlit as st  # noqa: E402
 
+from dashboard import warm  # noqa: E402
+
+warm.wait()
+
 from dashboard import session  # noqa: E402
 
 st.set_page_config(

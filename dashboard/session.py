@@ -18,7 +18,7 @@ from benchmarks.attribution.record_files import RecordError
 from .charts.axes import chart_options
 from .choices import choose
 from .configuration import Settings, settings
-from .data import Reader, Results
+from .data import Results, reader_of
 from .text import for_markdown, shortened
 
 T = TypeVar("T")
@@ -39,11 +39,6 @@ class Selection:
     parts: pd.DataFrame
 
 
-@st.cache_resource(max_entries=4, show_spinner=False)
-def _reader(folder: str) -> Reader:
-    return Reader(Path(folder))
-
-
 # Streamlit leaves a hand's breadth above the title; headings are sized for a tool, not for a poster.
 _CSS = """<style>
 [data-testid="stMainBlockContainer"] { padding-top: 3.6rem; padding-bottom: 3rem; }
@@ -61,7 +56,7 @@ def begin() -> None:
     """Called once a run, before the screen: settings and results are then at hand through ``results()``."""
     st.html(_CSS)
     found = settings()
-    reader = _reader(str(found.results))
+    reader = reader_of(found.results)
     place = st.empty()
 
     def progress(done: int, total: int) -> None:
@@ -85,7 +80,7 @@ def results() -> Results:
 
 def ask(question: Callable[[Results], T]) -> T:
     """Ask the results; a cache that turns out to be damaged is rebuilt first."""
-    return _reader(str(results().folder)).ask(question)
+    return reader_of(results().folder).ask(question)
 
 
 def selection() -> Selection:
@@ -110,7 +105,7 @@ def selection() -> Selection:
         choose("Chart image", ["png", "svg"], "image", "png", keep=True)
         link_to_this_view()
     rows = rows[rows["nt"] == nt]
-    parts = _reader(str(found.folder)).ask(lambda now: now.parts(machine, nt))
+    parts = reader_of(found.folder).ask(lambda now: now.parts(machine, nt))
     parts = parts[parts["window"].isin(rows["window"])]
     return Selection(machine, str(digest), nt, rows, parts)
 
@@ -133,7 +128,7 @@ def record_and_wall(machine: str, row: Any) -> tuple[Record, Wall]:
 @st.cache_data(max_entries=8, show_spinner=False)
 def _newest_records(folder: str, machine: str, key: str) -> list[Record]:
     del key
-    return _reader(folder).ask(lambda now: now.records(machine, MOST_RECORDS))
+    return reader_of(Path(folder)).ask(lambda now: now.records(machine, MOST_RECORDS))
 
 
 def newest_records(machine: str) -> list[Record]:

@@ -41,7 +41,7 @@ def serving(results: Path, *arguments: str) -> Iterator[str]:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
-    command = [sys.executable, "-m", "streamlit", "run", str(CHECKOUT / "dashboard" / "app.py"), "--server.port", str(port)]
+    command = [sys.executable, "-m", "dashboard", "--server.port", str(port)]
     command += ["--", "--results", str(results), *arguments]
     server = subprocess.Popen(command, cwd=CHECKOUT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     try:
@@ -92,6 +92,11 @@ class Watched:
         self.settle()
 
     def settle(self) -> None:
+        """Wait until the page stands still."""
+        self.wait_until_drawn()
+        self.page.wait_for_timeout(300)
+
+    def wait_until_drawn(self) -> None:
         """Wait until the script has run and what it drew is there."""
         self.page.wait_for_selector('[data-testid="stMain"]', timeout=60_000)
         self.page.wait_for_function(
@@ -102,7 +107,6 @@ class Watched:
                     .every(chart => chart.querySelector('.main-svg'))""",
             timeout=60_000,
         )
-        self.page.wait_for_timeout(300)
 
     def check(self) -> None:
         """Nothing was thrown: not by the script, not in the page."""

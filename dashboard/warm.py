@@ -1,0 +1,35 @@
+"""What the first page needs, loaded while the server starts and the reader's browser still loads Streamlit's own page."""
+
+from __future__ import annotations
+
+import threading
+
+from .configuration import Settings
+
+_thread: threading.Thread | None = None
+
+
+def start(found: Settings) -> None:
+    """Begin to load, in a thread of its own."""
+    global _thread
+    _thread = threading.Thread(target=_load, args=(found,), name="warm", daemon=True)
+    _thread.start()
+
+
+def wait() -> None:
+    """Return once all is loaded; at once where nothing was started. Two threads that import one library trip over it."""
+    if _thread is not None:
+        _thread.join()
+
+
+def _load(found: Settings) -> None:
+    import plotly.graph_objects as go
+    import plotly.io
+    import plotly.tools
+
+    from .data import reader_of
+
+    figure = go.Figure(go.Scatter(x=[0], y=[0]))  # the first of its kind builds plotly's validators
+    plotly.io.to_json(plotly.tools.return_figure_from_figure_or_data(figure, validate_figure=True), validate=False)
+    if found.results.is_dir():
+        reader_of(found.results).current()
