@@ -4,7 +4,8 @@
     python tools/measure_dashboard.py DIR/results [--publish]
 
 Prints JSON. Times are wall seconds of this machine as it is: its load average is printed beside them. A click is timed in
-Chromium, from the click to the moment when the script has run and the page shows nothing stale.
+Chromium by the page's own clock: "server" from the question sent to the last answer received, "painted" from the click until
+the script has run, nothing on the page is stale, what was asked for is there and a frame was drawn after that.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ import statistics
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import psutil
@@ -37,11 +39,29 @@ first = time.perf_counter()
 print(json.dumps({"import_s": imported - start, "open_s": opened - imported, "first_series_s": first - opened,
                   "values": len(now.series) * len(now.commits), "commits": len(now.commits), "series": len(now.series)}))
 """
-CLICKS = (
-    ("list to heatmap", "explore?on=h200", "heatmap"),
-    ("heatmap to small multiples", None, "small multiples"),
-    ("small multiples to list", None, "list"),
+# What is clicked in each round, on one page: a name, how to click it, and what is on the page once it is drawn.
+CLICKS: tuple[tuple[str, str, str], ...] = (
+    ("list to heatmap", "heatmap", ".many svg image"),
+    ("heatmap to small multiples", "small multiples", ".many svg path"),
+    ("small multiples to list", "list", "[data-testid=stDataFrame] canvas"),
 )
+# Stamps of the page's own clock: the last message sent to the server and the last one from it.
+SOCKET = """const Plain = window.WebSocket;
+window.WebSocket = class extends Plain {
+  constructor(...all) { super(...all); this.addEventListener('message', () => { window.answered = performance.now(); }); }
+  send(what) { window.asked = performance.now(); super.send(what); } };"""
+# From the click until the script has run, the thing is there and two frames were drawn after that.
+WATCH = """(thing) => { window.done = null;
+  const look = () => {
+    const idle = document.querySelector('[data-test-script-state="notRunning"]')
+      && !document.querySelector('[data-stale="true"]');
+    if (idle && window.asked > window.pressed && window.answered > window.asked && document.querySelector(thing)) {
+      requestAnimationFrame(() => setTimeout(() => {
+        window.done = [window.answered - window.asked, performance.now() - window.pressed]; }));
+      return; }
+    if (performance.now() - window.pressed < 20000) requestAnimationFrame(look); };
+  document.addEventListener('click', () => { window.pressed = performance.now(); requestAnimationFrame(look); },
+    {once: true, capture: true}); }"""
 
 
 def cold(results: Path) -> dict[str, float]:
@@ -74,52 +94,70 @@ def one_more_commit(results: Path) -> float:
 
 
 def in_browser(results: Path, rounds: int) -> dict[str, object]:
-    """First page of a fresh server, then clicks; the server's memory at the end."""
+    """First page of a fresh server and of a second reader, then clicks; the server's memory at the end."""
     from playwright.sync_api import sync_playwright
 
     from tests.dashboard import browser
 
-    timings: dict[str, list[float]] = {name: [] for name, _, _ in CLICKS}
+    timings: dict[str, list[tuple[float, float]]] = {name: [] for name, _, _ in CLICKS} | {"another series": []}
+    first: list[float] = []
     with browser.serving(results) as base, sync_playwright() as driver:
         running = driver.chromium.launch(executable_path=browser.executable(), args=list(browser.FLAGS))
-        watched = browser.Watched(running.new_context(), base)
-        start = time.perf_counter()
-        watched.open("explore?on=h200")
-        first = time.perf_counter() - start
-        watched.open("explore?on=h200")
+        for _ in range(2):
+            context = running.new_context(viewport={"width": 1280, "height": 900})
+            context.add_init_script(SOCKET)
+            watched = browser.Watched(context, base)
+            start = time.perf_counter()
+            watched.page.goto(f"{base}/explore?on=h200")
+            watched.wait_until_drawn()
+            first.append(time.perf_counter() - start)
         for _ in range(rounds):
-            for name, address, label in CLICKS:
-                if address is not None and watched.page.url.split("/")[-1] != address:
-                    watched.open(address)
-                timings[name].append(_click(watched, label))
+            for name, label, thing in CLICKS:
+                press = watched.page.get_by_role("radio", name=label, exact=True).click
+                timings[name].append(_timed(watched, press, thing))
+            watched.page.get_by_role("combobox", name="Series").click()
+            timings["another series"].append(_timed(watched, _next_option(watched), ".js-plotly-plot .main-svg"))
+        watched.check()
         memory = _memory_of(base)
         running.close()
     return {
-        "first_page_s": round(first, 2),
+        "first_page_of_a_fresh_server_s": round(first[0], 2),
+        "first_page_of_a_second_reader_s": round(first[1], 2),
         "server_memory_mib": memory,
-        "clicks_s": {
-            name: [round(value, 3) for value in (statistics.median(v), min(v), max(v))] for name, v in timings.items()
+        "clicks": {
+            name: {
+                "n": len(taken),
+                "server_ms": _spread([server for server, _ in taken]),
+                "painted_ms": _spread([painted for _, painted in taken]),
+            }
+            for name, taken in timings.items()
         },
     }
 
 
-def _click(watched: object, label: str) -> float:
+def _spread(seconds: list[float]) -> list[int]:
+    """Median, lowest, highest."""
+    return [round(value) for value in (statistics.median(seconds), min(seconds), max(seconds))]
+
+
+def _next_option(watched: object) -> Callable[[], None]:
+    """Choose the option below the one that is chosen, in the list that is open."""
     page = watched.page  # type: ignore[attr-defined]
-    page.evaluate(
-        """() => { window.settled = null; const began = performance.now(); let busy = false;
-          const look = () => { const idle = document.querySelector('[data-test-script-state="notRunning"]')
-              && !document.querySelector('[data-stale="true"]');
-            if (!idle) busy = true;
-            if (busy && idle) { window.settled = performance.now() - window.pressed; return; }
-            if (performance.now() - began < 20000) requestAnimationFrame(look); };
-          document.addEventListener('click', () => { window.pressed = performance.now(); look(); },
-            {once: true, capture: true}); }"""
-    )
-    page.get_by_role("radio", name=label, exact=True).click()
-    page.wait_for_function("() => window.settled !== null", timeout=30_000)
-    taken = float(page.evaluate("() => window.settled")) / 1e3
+    page.keyboard.press("ArrowDown")
+    return lambda: page.locator(
+        '[role="option"][data-focused="true"], [role="option"][data-focus-visible="true"]'
+    ).first.click()
+
+
+def _timed(watched: object, press: Callable[[], None], thing: str) -> tuple[float, float]:
+    """Milliseconds from the question to the server's last answer, and from the click until ``thing`` is painted."""
+    page = watched.page  # type: ignore[attr-defined]
+    page.evaluate(WATCH, thing)
+    press()
+    page.wait_for_function("() => window.done !== null", timeout=30_000)
+    server, painted = page.evaluate("() => window.done")
     watched.settle()  # type: ignore[attr-defined]
-    return taken
+    return float(server), float(painted)
 
 
 def _memory_of(base: str) -> int:
