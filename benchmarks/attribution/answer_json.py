@@ -56,6 +56,9 @@ def _device_json(item: DeviceAnswer) -> dict[str, Any]:
         "window_ns": None if item.window_ns is None else list(item.window_ns),
         "classes": [_class_json(item, row) for row in item.classes],
         "unclassified": [] if unknown is None else list(unknown.symbols),
+        "ranges": [
+            {"name": row.name, "ns": row.ns, "launches": row.launches, "classes": dict(row.classes)} for row in item.ranges
+        ],
         "copies": [asdict(row) for row in item.copies],
         "queue": [{**asdict(entry), "chain": list(entry.chain)} for entry in item.queue],
     }

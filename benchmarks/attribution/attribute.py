@@ -16,6 +16,7 @@ from .classes import UNCLASSIFIED, Rule
 from .decompose import NoActivityError, decompose, default_window, devices
 from .events import BenchResult, KernelProfile, KernelSum, Trace, TraceError
 from .foreign_queue import foreign_queue
+from .ranges import RangeTime, label_by_ranges, range_times
 from .record import Check, ClassTime, Decomposition
 from .recover import Entry
 from .windows import Window
@@ -50,6 +51,8 @@ class DeviceAnswer:
     checks: tuple[Check, ...] = ()
     queue: tuple[Entry, ...] = ()
     """What could be won, most first; empty without a timeline."""
+    ranges: tuple[RangeTime, ...] = ()
+    """Busy time by the named range that launched it; empty where that was not asked for."""
 
     def share(self, item: ClassTime) -> float | None:
         """A class's part of busy; None where busy is unknown."""
@@ -90,14 +93,16 @@ def attribute(
     rules: tuple[Rule, ...] | None = None,
     work: Work | None = None,
     tokens: int | None = None,
+    by_range: str | None = None,
 ) -> Answer:
     """Take a trace apart. Raises TraceError where it holds nothing to attribute or not that device.
 
     ``work`` is what ``work.label`` found for this trace, ``tokens`` the prompt length that it was found for; without them
-    GMAC, cost and tokens per second stay unknown.
+    GMAC, cost and tokens per second stay unknown. ``by_range`` is a regular expression: busy time is also given by the
+    innermost named range that it finds.
     """
     work = work or Work(trace)
-    trace = work.trace
+    trace = work.trace if by_range is None else label_by_ranges(work.trace, by_range)
     notes = [*trace.notes, *work.notes]
     if trace.bench_results:
         return Answer(path, trace.source_format, window, (), trace.bench_results, (), tuple(notes))
@@ -107,6 +112,12 @@ def attribute(
             raise TraceError(f"{path}: {trace.source_format} holds sums without a timeline, so no window can be cut out")
     else:
         answers = _timelines(trace, path, window, device, rules, notes)
+        if by_range is not None:
+            answers = tuple(
+                replace(item, ranges=range_times(trace, int(item.device), item.window_ns, rules))
+                for item in answers
+                if item.window_ns is not None
+            )
     if device is not None and answers:
         have = ", ".join(item.device for item in answers)
         answers = tuple(item for item in answers if item.device == str(device))

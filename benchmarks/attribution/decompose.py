@@ -119,6 +119,12 @@ def decompose(
     return result
 
 
+def kernel_rows(trace: Trace, device: int, window: tuple[int, int]) -> tuple[NDArray[np.intp], Int64, Int64]:
+    """Rows of the launches of ``device`` inside ``window``, their starts and ends clipped to it, in order of start."""
+    found = _inside(*_columns(trace, device)[0], window)
+    return found.row, found.start, found.end
+
+
 def _only_device(trace: Trace) -> int:
     found = devices(trace)
     if not found:

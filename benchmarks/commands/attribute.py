@@ -30,6 +30,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     window.add_argument("--span", metavar="A:B", help="ns on the trace's clock, or with us, ms, s from its first activity")
     window.add_argument("--device", metavar="D", type=int, help="one device (default: each)")
     parser.add_argument(
+        "--by-range", metavar="REGEX", nargs="?", const="", help="also by the innermost range around the launch (of these)"
+    )
+    parser.add_argument(
         "--rules", metavar="FILE", type=Path, help="kernel class rules in TOML, read before the built-in ones"
     )
     work = parser.add_argument_group("work (gives GMAC and us per GMAC)")
@@ -78,9 +81,11 @@ def _shapes(args: argparse.Namespace) -> ModelShapes | None:
 
 
 def _answer(args: argparse.Namespace, path: str, shapes: ModelShapes | None) -> Answer:
-    trace = open_trace(path, with_ranges=args.range is not None or args.iteration is not None)
+    trace = open_trace(path, with_ranges=(args.range, args.iteration, args.by_range) != (None, None, None))
     window = choose(trace, range_name=args.range, iteration=args.iteration, span=args.span, where=path)
     work = None
+    if shapes is not None and args.by_range is not None:
+        raise UserFacingError("--by-range and --gguf both name the work of a launch; give one")
     if shapes is not None:
         work = label(
             trace,
@@ -91,4 +96,7 @@ def _answer(args: argparse.Namespace, path: str, shapes: ModelShapes | None) -> 
             ubatch=args.ubatch,
             device=args.device,
         )
-    return attribute(trace, path, window, device=args.device, rules=rules_with(args.rules), work=work, tokens=args.tokens)
+    rules = rules_with(args.rules)
+    return attribute(
+        trace, path, window, device=args.device, rules=rules, work=work, tokens=args.tokens, by_range=args.by_range
+    )

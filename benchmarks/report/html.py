@@ -116,6 +116,8 @@ def _device(device: DeviceAnswer) -> list[str]:
     copies = portrait.copy_lines(device)
     if copies:
         out.append(f"<p>Copies, overlapped or not: {_text('; '.join(copies))}.</p>")
+    if ranges := portrait.range_rows(device):
+        out += ["<h3>By named range</h3>", _grid(portrait.RANGE_HEADERS, ranges)]
     queue = portrait.queue_lines(device)
     if queue:
         out.append("<h3>What could be won</h3><ul>" + "".join(f"<li>{_text(line)}</li>" for line in queue) + "</ul>")

@@ -21,6 +21,8 @@ def _answer(answer: Answer) -> str:
         lines += [_escape(portrait.headline(device)) + ".", "", *_table(device), ""]
         copies = portrait.copy_lines(device)
         lines += ["Copies, overlapped or not: " + "; ".join(copies) + ".", ""] if copies else []
+        ranges = portrait.range_rows(device)
+        lines += [*_grid(portrait.RANGE_HEADERS, ranges), ""] if ranges else []
         queue = portrait.queue_lines(device)
         lines += ["What could be won:", "", *(f"- {_escape(line)}" for line in queue), ""] if queue else []
     if answer.bench_results:

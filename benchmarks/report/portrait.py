@@ -107,6 +107,26 @@ def copy_lines(device: DeviceAnswer) -> list[str]:
     ]
 
 
+RANGE_HEADERS = ("range", "ms", "% of busy", "launches", "mostly")
+RANGE_CLASSES = 3
+"""Classes named beside a range; all of them are in the JSON."""
+
+
+def range_rows(device: DeviceAnswer) -> list[tuple[str, ...]]:
+    """Busy time by named range; empty where that was not asked for."""
+    busy, places = sum(row.ns for row in device.ranges), decimals(device)
+    return [
+        (
+            row.name,
+            f"{row.ns / 1e6:,.{places}f}",
+            percent(row.ns / busy if busy else None),
+            f"{row.launches:,}",
+            ", ".join(f"{name} {100 * ns / row.ns:.0f} %" for name, ns in row.classes[:RANGE_CLASSES]),
+        )
+        for row in device.ranges
+    ]
+
+
 def verdict(check: Check) -> str:
     return {True: "ok", False: "FAILED", None: "unknown"}[check.passed]
 

@@ -43,6 +43,8 @@ def _answer(answer: Answer, width: int, unicode_bars: bool) -> str:
         ]
         copies = portrait.copy_lines(device)
         lines += ["  copies, overlapped or not:", *(f"    {line}" for line in copies)] if copies else []
+        ranges = portrait.range_rows(device)
+        lines += ["", *(_cut(line, width) for line in _columns(portrait.RANGE_HEADERS, ranges))] if ranges else []
         queue = portrait.queue_lines(device)
         lines += ["  what could be won:", *(_cut(f"    {line}", width) for line in queue)] if queue else []
     if answer.bench_results:

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from benchmarks.attribution.decompose import decompose
 from benchmarks.attribution.events import Ranges, TraceError
-from benchmarks.attribution.ranges import label_by_ranges
+from benchmarks.attribution.ranges import MAX_RANGES, OTHER_RANGES, OUTSIDE, label_by_ranges, range_times
 
 from .builders import make_trace
 
@@ -78,3 +78,42 @@ def test_what_is_missing_is_said():
         label_by_ranges(trace)
     with pytest.raises(TraceError, match="not a regular expression"):
         label_by_ranges(with_ranges(trace, [(1, 2, "a", 0)]), "(")
+
+
+def test_a_patterns_group_names_the_range_and_pytorchs_numbers_of_a_call_are_left_out():
+    kernels = [(100 + 10 * i, 105 + 10 * i, "rms_norm_f32", 0, 7, i + 1) for i in range(3)]
+    trace = make_trace(kernels, calls=[(12, 1), (25, 2), (35, 3)])
+    calls = ["aten::mm, seq = 12, op_id = 7", "aten::mm, op_id = 8, sizes = [[2]]", "x, y"]
+    trace = with_ranges(trace, [(10 * i + 10, 10 * i + 20, name, 0) for i, name in enumerate(calls)])
+    assert named(label_by_ranges(trace)) == ["aten::mm", "aten::mm", "x, y"]
+    assert len(label_by_ranges(trace).operations) == 2
+    assert named(label_by_ranges(trace, "mm")) == ["aten::mm", "aten::mm", None]
+    assert named(label_by_ranges(trace, r"seq = (\d+)")) == ["12", None, None]
+
+
+def test_ranges_add_up_to_busy_whatever_overlaps():
+    kernels = [
+        (100, 120, "rms_norm_f32", 0, 7, 1),
+        (110, 140, "k_set_rows", 0, 8, 2),  # 10 ns of it beside the norm
+        (150, 157, "rms_norm_f32", 0, 7, 3),
+        (160, 163, "rms_norm_f32", 1, 7, 1),  # the other device
+    ]
+    trace = make_trace(kernels, calls=[(12, 1), (25, 2), (35, 3)])
+    trace = label_by_ranges(with_ranges(trace, [(10, 20, "a", 0), (20, 30, "b", 0)]))
+    found = range_times(trace, 0, (100, 155))
+    assert [(row.name, row.ns, row.launches, row.classes) for row in found] == [
+        ("a", 20, 1, (("norm", 20),)),
+        ("b", 20, 1, (("kv write", 20),)),
+        (OUTSIDE, 5, 1, (("norm", 5),)),
+    ]
+    assert sum(row.ns for row in found) == decompose(trace, device=0, window=(100, 155)).busy_ns
+
+
+def test_many_ranges_end_in_one_row_that_holds_the_rest():
+    count = MAX_RANGES + 5
+    kernels = [(1000 + 10 * i, 1009 + 10 * i - i // 10, "rms_norm_f32", 0, 7, i + 1) for i in range(count)]
+    trace = make_trace(kernels, calls=[(10 * i + 12, i + 1) for i in range(count)])
+    trace = label_by_ranges(with_ranges(trace, [(10 * i + 10, 10 * i + 20, f"r{i}", 0) for i in range(count)]))
+    found = range_times(trace, 0, (1000, 2000))
+    assert (len(found), found[-1].name, found[-1].launches) == (MAX_RANGES + 1, OTHER_RANGES, 5)
+    assert sum(row.ns for row in found) == sum(end - start for start, end, *_ in kernels)

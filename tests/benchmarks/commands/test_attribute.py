@@ -30,6 +30,15 @@ def test_the_terminal_table(tmp_path, capsys):
     assert "ok       closure" in out
 
 
+@pytest.mark.parametrize("shape", [["--json"], ["--markdown"], ["--html"], []])
+def test_busy_time_by_range_is_in_every_shape(tmp_path, capsys, shape):
+    path = str(nsys_sqlite(tmp_path / "t"))
+    assert main(["attribute", path, "--device", "0", *shape, "--by-range"]) == 0
+    assert "outside every range" in capsys.readouterr().out
+    assert main(["attribute", path, "--by-range", "("]) == 2
+    assert "not a regular expression" in capsys.readouterr().err
+
+
 def test_markdown_and_html_hold_the_same_figures_and_escape_names(tmp_path, capsys):
     path = str(nsys_sqlite(tmp_path / "t", kernels=UNKNOWN))
     assert main(["attribute", path, "--markdown"]) == 0
