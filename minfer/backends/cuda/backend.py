@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,9 +13,11 @@ from ...gates import GateValue, resolve
 from ...gguf import Tensor
 from ...rotary import Rotary
 from .. import Backend, Gates, KvCache, Matrix
-from . import launch
+from . import experts, launch
 from .arrays import Arena, DeviceArray, overlap
+from .cache import CudaKvCache, make_cache
 from .device import Device
+from .experts import Routing
 from .graphs import Graphs
 from .integers import MMQ_TYPES, bt, mmq
 from .linear import DeviceMatrix, F16Products, keep_dense, upload_matrix
@@ -25,33 +26,6 @@ _DOWN_SCALE = 1.0 / 16.0
 """The gated activations are stored at a sixteenth: f16 then reaches 1,048,064, and what is lost lies below 1e-6."""
 _LEAST_UBATCH, _MOST_UBATCH = 256, 8192
 """Tokens. Beyond the second, reading the weights again is under a hundredth of the products' time."""
-
-
-@dataclass(slots=True)
-class CudaKvCache:
-    """Keys and values f16 [layers, capacity, kv_heads, width]."""
-
-    capacity: int
-    keys: DeviceArray
-    values: DeviceArray
-    memory: Any
-
-    def layer(self, index: int) -> tuple[DeviceArray, DeviceArray]:
-        """Keys and values [capacity, kv_heads, width] of one layer."""
-        return _layer(self.keys, index), _layer(self.values, index)
-
-
-def _layer(whole: DeviceArray, index: int) -> DeviceArray:
-    _, capacity, heads, width = whole.shape
-    return DeviceArray(whole.pointer + index * capacity * heads * width * 2, (capacity, heads, width), "f16")
-
-
-@dataclass(frozen=True, slots=True)
-class Routing:
-    """Experts of each token, on the host, and their weights f32 [m, used], on the device."""
-
-    experts: NDArray[np.int64]
-    weights: DeviceArray
 
 
 class CudaBackend:
@@ -171,17 +145,10 @@ class CudaBackend:
             self._position = position
 
     def kv_cache(self, layers: int, capacity: int, kv_heads: int, key_length: int, value_length: int) -> CudaKvCache:
-        sizes = [layers * capacity * kv_heads * width * 2 for width in (key_length, value_length)]
-        memory = self.device.allocate(sum(sizes))
+        cache = make_cache(self.device, layers, capacity, kv_heads, key_length, value_length)
         self._capacity = max(self._capacity, capacity)
-        self._cache_bytes += sum(sizes)
-        pointer = memory.pointer
-        return CudaKvCache(
-            capacity,
-            DeviceArray(pointer, (layers, capacity, kv_heads, key_length), "f16"),
-            DeviceArray(pointer + sizes[0], (layers, capacity, kv_heads, value_length), "f16"),
-            memory,
-        )
+        self._cache_bytes += cache.keys.nbytes + cache.values.nbytes
+        return cache
 
     def kv_write(self, cache: KvCache, layer: int, k: DeviceArray, v: DeviceArray, position: int) -> None:
         assert isinstance(cache, CudaKvCache)
@@ -226,40 +193,10 @@ class CudaBackend:
     def route(self, logits: DeviceArray, used: int) -> Routing:
         """The one round trip of a mixture: which experts a token needs is decided on the host."""
         self._graphs.refuse()
-        scores = self.to_numpy(logits)
-        chosen = np.argsort(-scores, axis=-1, kind="stable")[:, :used]
-        weights = np.exp(np.take_along_axis(scores, chosen, -1) - np.take_along_axis(scores, chosen[:, :1], -1))
-        weights /= weights.sum(axis=-1, keepdims=True)
-        device_weights = self._arena.take(weights.shape, "f32")
-        self.device.upload(device_weights.pointer, np.ascontiguousarray(weights, np.float32))
-        return Routing(chosen, device_weights)
+        return experts.route(self.device, self._arena, self.to_numpy(logits), used)
 
     def expert_linear(self, weight: Matrix, x: DeviceArray, routing: Routing) -> DeviceArray:
-        data: DeviceMatrix = weight.data
-        experts, n, k = weight.tensor.shape
-        m, used = routing.experts.shape
-        out = self._arena.take((m * used, n), "f16")
-        per_token = len(x.shape) == 2
-        rows_in = x.reshape(-1, k)
-        for expert in np.unique(routing.experts):
-            token, slot = np.nonzero(routing.experts == expert)
-            slots = (token * used + slot).astype(np.int32)
-            before = self._arena.mark()
-            to = self._uploaded(slots)
-            source = self._uploaded(token.astype(np.int32)) if per_token else to
-            gathered = self._arena.take((len(slots), k), "f16")
-            launch.move_rows(self.device, "gather", rows_in, source, gathered)
-            gathered.scale = x.scale
-            product = self._arena.take((len(slots), n), "f16")
-            self._f16(data.kind, data.pointer + int(expert) * (data.nbytes // experts), n, gathered, product)
-            launch.move_rows(self.device, "scatter", product, to, out)
-            self._arena.release(before)
-        return out.reshape(m, used, n)
-
-    def _uploaded(self, host: NDArray[np.int32]) -> DeviceArray:
-        array = self._arena.take(host.shape, "i32")
-        self.device.upload(array.pointer, np.ascontiguousarray(host))
-        return array
+        return experts.products(self.device, self._arena, self._f16, weight, x, routing)
 
     def combine(self, y: DeviceArray, routing: Routing) -> DeviceArray:
         out = self._arena.take((y.shape[0], y.shape[2]), "f16")

@@ -1,0 +1,37 @@
+"""One typed launcher for each operation in ``kernels/``: checks what it is given, then launches. A file for each family."""
+
+from __future__ import annotations
+
+from .attention import attention, attention_few, splits_for
+from .between import add_bias, add_residual, gated, rms_norm, rms_norm_residual, rope, soft_cap
+from .checks import expect
+from .integers import bt, mmq, quantise, quantise_bt
+from .rows import combine, kv_write, move_rows, set_position
+from .weights import DECODED, FEW_ROWS, dequantise, embedding, mmv
+
+__all__ = [
+    "DECODED",
+    "FEW_ROWS",
+    "add_bias",
+    "add_residual",
+    "attention",
+    "attention_few",
+    "bt",
+    "combine",
+    "dequantise",
+    "embedding",
+    "expect",
+    "gated",
+    "kv_write",
+    "mmq",
+    "mmv",
+    "move_rows",
+    "quantise",
+    "quantise_bt",
+    "rms_norm",
+    "rms_norm_residual",
+    "rope",
+    "set_position",
+    "soft_cap",
+    "splits_for",
+]

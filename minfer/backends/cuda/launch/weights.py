@@ -1,0 +1,68 @@
+"""Kernels that read weights as they are stored: embedding, dequantise, a few rows times a matrix."""
+
+from __future__ import annotations
+
+from ....kernels import KernelError
+from ..arrays import DeviceArray
+from ..device import Device
+from .checks import expect
+
+DECODED = (
+    "f32",
+    "f16",
+    "bf16",
+    "q4_0",
+    "q4_1",
+    "q5_0",
+    "q5_1",
+    "q8_0",
+    "q2_K",
+    "q3_K",
+    "q4_K",
+    "q5_K",
+    "q6_K",
+    "iq4_nl",
+    "iq4_xs",
+)
+"""Types that kernels/blocks.cuh decodes."""
+FEW_ROWS = 4
+"""Up to so many tokens are multiplied by the matrix-vector kernel: it reads the weights once a token."""
+_MMV_BLOCKS = 4
+"""Thread blocks of the q4_K matrix-vector kernel that a multiprocessor holds."""
+
+
+def embedding(device: Device, kind: str, table: int, tokens: DeviceArray, out: DeviceArray, scale: float) -> None:
+    """Rows of a table stored as ``kind``, times ``scale``, into f32 ``out`` [m, width]."""
+    expect("embedding's result", out, "f32", (tokens.shape[0], None), 8)
+    kernel = device.kernel("embedding", f"embedding_{kind}", "PPPif", 256)
+    kernel(device.stream_handle, (out.shape[0], 1, 1), table, tokens.pointer, out.pointer, out.shape[1], scale)
+
+
+def dequantise(device: Device, kind: str, weights: int, out: DeviceArray) -> None:
+    """All weights stored as ``kind`` at ``weights``, to f16 ``out``."""
+    if out.size % 8:
+        raise KernelError(f"dequantise: {out.shape} is {out.size} weights, expected a multiple of 8")
+    grid = (min(-(-out.size // 2048), 1 << 20), 1, 1)
+    device.kernel("dequantise", f"dequantise_{kind}", "PPq", 256)(device.stream_handle, grid, weights, out.pointer, out.size)
+
+
+def mmv(device: Device, kind: str, weights: int, x: DeviceArray, out: DeviceArray, bias: DeviceArray | None = None) -> None:
+    """x [m, k] times the transpose of a matrix [n, k] stored as ``kind``, plus ``bias`` [n], into ``out`` [m, n]."""
+    m, n = out.shape
+    expect("the matrix-vector product's input", x, "f16", (m, None), 8)
+    if bias is not None:
+        expect("a bias", bias, "f32", (n,))
+    kernel = device.kernel("mmv", f"mmv_{kind}", "PPPPiifi", 128)
+    groups = -(-n // 4)
+    kernel(
+        device.stream_handle,
+        (min(groups, _MMV_BLOCKS * device.multiprocessors) if kind == "q4_K" else groups, m, 1),
+        weights,
+        x.pointer,
+        0 if bias is None else bias.pointer,
+        out.pointer,
+        n,
+        x.shape[1],
+        x.scale,
+        int(out.dtype == "f32"),
+    )
