@@ -10,6 +10,7 @@
 //          sub-blocks (low and high nibbles), activations come as one 16-byte read a lane      current: 10.9 us per GMAC at 3325 tokens on an
 //          H200, 13.0 at 512 (mmq 17.3 and 20.9)
 #include "blocks.cuh"
+#include "int8_tile.cuh"
 
 constexpr int TOKENS = 128, ROWS = 128, DEPTH = 256, GROUPS = DEPTH / 32, BLOCK = Q4_K::bytes;
 constexpr int X_BYTES = TOKENS * DEPTH, W_BYTES = ROWS * BLOCK, SCALE_BYTES = GROUPS * TOKENS * 8;
@@ -21,9 +22,6 @@ constexpr int STAGES = 2;
 constexpr int STAGES = 1;
 #endif
 // Shared memory of a block: the stages, then the scales and minima of the weights of one.
-
-DEVICE float small_int(int v) { return __int_as_float(v) - 12582912.0f; }
-constexpr int SMALL_INT_ZERO = 0x4b400000;
 
 DEVICE void load_stage(u32 stage, const u8* weights, const u8* q, const float2* scales, long long row_bytes, int rows, int k,
                        int padded, int first_token, int depth) {
@@ -130,22 +128,5 @@ KERNEL(256) minfer_gemm_q4_K_bt(const u8* weights, const u8* q, const float2* sc
         }
     }
 
-#pragma unroll
-    for (int mt = 0; mt < 4; mt++)
-#pragma unroll
-        for (int h = 0; h < 2; h++) {
-            const int token = first_token + warp_token + mt * 16 + h * 8 + (lane >> 2);
-            if (token >= m) continue;
-#pragma unroll
-            for (int nt = 0; nt < 4; nt++) {
-                const int row = warp_row + nt * 8 + 2 * (lane & 3);
-                if (row >= rows) continue;
-                const float a = acc[mt][nt][2 * h] * scale, b = acc[mt][nt][2 * h + 1] * scale;
-                const long long at = (long long)token * n + first_row + row;
-                if (wide)
-                    *(float2*)((float*)out + at) = make_float2(a, b);
-                else
-                    *(u32*)((f16*)out + at) = pack_f16(clamp_f16(a), clamp_f16(b));
-            }
-        }
+    store_tile(acc, out, first_token + warp_token, m, first_row + warp_row, n, scale, wide);
 }

@@ -19,6 +19,20 @@ DEVICE void nibbles_halves(const u8* q, u32 (&out)[8]) {
     }
 }
 
+// One scale for all 32, and a minimum.
+DEVICE void scales_of(Group32& g, float d, float m) {
+    g.d0 = g.d1 = d;
+    g.m = m;
+}
+
+// Those of sub-block j of a q4_K or q5_K block.
+DEVICE void scales_k4(Group32& g, const u8* b, int j) {
+    float scale, minimum;
+    scale_min_k4(b + 4, j, scale, minimum);
+    const u32 both = *(const u32*)b;
+    scales_of(g, low_f16(both) * scale, high_f16(both) * minimum);
+}
+
 template <class T>
 DEVICE Group32 group_of(const u8* b, int i);
 
@@ -28,8 +42,7 @@ DEVICE Group32 group_of<Q4_0>(const u8* b, int) {
     nibbles_halves(b + 2, g.q);
 #pragma unroll
     for (int w = 0; w < 8; w++) g.q[w] = __vsub4(g.q[w], 0x08080808u);
-    g.d0 = g.d1 = load_f16(b);
-    g.m = 0.0f;
+    scales_of(g, load_f16(b), 0.0f);
     return g;
 }
 
@@ -37,8 +50,7 @@ template <>
 DEVICE Group32 group_of<Q4_1>(const u8* b, int) {
     Group32 g;
     nibbles_halves(b + 4, g.q);
-    g.d0 = g.d1 = load_f16(b);
-    g.m = -load_f16(b + 2);
+    scales_of(g, load_f16(b), -load_f16(b + 2));
     return g;
 }
 
@@ -49,8 +61,7 @@ DEVICE Group32 group_of<Q5_0>(const u8* b, int) {
     const u32 fifth = load_u32_even(b + 2);
 #pragma unroll
     for (int w = 0; w < 8; w++) g.q[w] = __vsub4(g.q[w] | spread_fifth_bit(fifth >> (4 * w)), 0x10101010u);
-    g.d0 = g.d1 = load_f16(b);
-    g.m = 0.0f;
+    scales_of(g, load_f16(b), 0.0f);
     return g;
 }
 
@@ -61,8 +72,7 @@ DEVICE Group32 group_of<Q5_1>(const u8* b, int) {
     const u32 fifth = load_u32_even(b + 4);
 #pragma unroll
     for (int w = 0; w < 8; w++) g.q[w] |= spread_fifth_bit(fifth >> (4 * w));
-    g.d0 = g.d1 = load_f16(b);
-    g.m = -load_f16(b + 2);
+    scales_of(g, load_f16(b), -load_f16(b + 2));
     return g;
 }
 
@@ -71,8 +81,7 @@ DEVICE Group32 group_of<Q8_0>(const u8* b, int) {
     Group32 g;
 #pragma unroll
     for (int w = 0; w < 8; w++) g.q[w] = load_u32_even(b + 2 + 4 * w);
-    g.d0 = g.d1 = load_f16(b);
-    g.m = 0.0f;
+    scales_of(g, load_f16(b), 0.0f);
     return g;
 }
 
@@ -85,11 +94,7 @@ DEVICE Group32 group_of<Q4_K>(const u8* b, int i) {
     const u32 words[8] = {first.x, first.y, first.z, first.w, second.x, second.y, second.z, second.w};
 #pragma unroll
     for (int w = 0; w < 8; w++) g.q[w] = (words[w] >> shift) & 0x0f0f0f0fu;
-    float scale, minimum;
-    scale_min_k4(b + 4, j, scale, minimum);
-    const u32 both = *(const u32*)b;
-    g.d0 = g.d1 = low_f16(both) * scale;
-    g.m = high_f16(both) * minimum;
+    scales_k4(g, b, j);
     return g;
 }
 
@@ -100,11 +105,7 @@ DEVICE Group32 group_of<Q5_K>(const u8* b, int i) {
     const u32 *q = (const u32*)(b + 48 + 32 * (j >> 1)), *fifth = (const u32*)(b + 16);
 #pragma unroll
     for (int w = 0; w < 8; w++) g.q[w] = ((q[w] >> shift) & 0x0f0f0f0fu) | (((fifth[w] >> j) & 0x01010101u) << 4);
-    float scale, minimum;
-    scale_min_k4(b + 4, j, scale, minimum);
-    const u32 both = *(const u32*)b;
-    g.d0 = g.d1 = low_f16(both) * scale;
-    g.m = high_f16(both) * minimum;
+    scales_k4(g, b, j);
     return g;
 }
 
@@ -143,8 +144,7 @@ template <>
 DEVICE Group32 group_of<IQ4_NL>(const u8* b, int) {
     Group32 g;
     iq4_levels(b + 2, g.q);
-    g.d0 = g.d1 = load_f16(b);
-    g.m = 0.0f;
+    scales_of(g, load_f16(b), 0.0f);
     return g;
 }
 
@@ -154,8 +154,7 @@ DEVICE Group32 group_of<IQ4_XS>(const u8* b, int i) {
     const int j = i >> 5;
     iq4_levels(b + 8 + 16 * j, g.q);
     const int scale = ((b[4 + (j >> 1)] >> (4 * (j & 1))) & 0xf) | (((load_u16(b + 2) >> (2 * j)) & 3) << 4);
-    g.d0 = g.d1 = load_f16(b) * (float)(scale - 32);
-    g.m = 0.0f;
+    scales_of(g, load_f16(b) * (float)(scale - 32), 0.0f);
     return g;
 }
 

@@ -9,13 +9,10 @@
 //   generic   128 tokens by 128 rows, 64 deep, one buffer; every tile expands its weights to bytes in shared memory anew;
 //             types with a scale for every 16 elements need two half-deep mma where the others need one     current:
 //             q4_K 17.3 and q6_K 26.7 us per GMAC at 3325 tokens on an H200 (llama.cpp 10.7 and 13.8 there)
+#include "int8_tile.cuh"
 #include "integers.cuh"
 
 constexpr int TOKENS = 128, ROWS = 128, DEPTH = 64, PITCH = DEPTH + 16;
-
-// int32 accumulator as float: exact below 2^22, and on the pipe that has time.
-DEVICE float small_int(int v) { return __int_as_float(v) - 12582912.0f; }
-constexpr int SMALL_INT_ZERO = 0x4b400000;
 
 template <class T, bool halves, bool minima>
 DEVICE void mmq(const u8* weights, const u8* q, const float2* scales, void* out, int m, int n, int k, float scale, int wide) {
@@ -111,24 +108,7 @@ DEVICE void mmq(const u8* weights, const u8* q, const float2* scales, void* out,
         }
     }
 
-#pragma unroll
-    for (int mt = 0; mt < 4; mt++)
-#pragma unroll
-        for (int h = 0; h < 2; h++) {
-            const int token = first_token + warp_token + mt * 16 + h * 8 + (lane >> 2);
-            if (token >= m) continue;
-#pragma unroll
-            for (int nt = 0; nt < 4; nt++) {
-                const int row = first_row + warp_row + nt * 8 + 2 * (lane & 3);
-                if (row >= n) continue;
-                const float a = acc[mt][nt][2 * h] * scale, b = acc[mt][nt][2 * h + 1] * scale;
-                const long long at = (long long)token * n + row;
-                if (wide)
-                    *(float2*)((float*)out + at) = make_float2(a, b);
-                else
-                    *(u32*)((f16*)out + at) = pack_f16(clamp_f16(a), clamp_f16(b));
-            }
-        }
+    store_tile(acc, out, first_token + warp_token, m, first_row + warp_row, n, scale, wide);
 }
 
 #define VARIANT(name, type, halves, minima)                                                                                \
