@@ -94,6 +94,7 @@ class Module:
     def __init__(self, name: str, code: bytes) -> None:
         self.name = name
         self._handle = ctypes.c_void_p()
+        self._shared: dict[str, int] = {}
         _check(_library().cuModuleLoadData(ctypes.byref(self._handle), code), f"loading kernels {name}")
 
     def kernel(self, name: str, layout: str, threads: int, shared: int = 0) -> Kernel:
@@ -102,7 +103,9 @@ class Module:
         _check(
             _library().cuModuleGetFunction(ctypes.byref(handle), self._handle, name.encode()), f"{self.name}: kernel {name}"
         )
-        if shared > _WITHOUT_FREE_SHARED:
+        # One limit a kernel, whatever it was asked for before: only ever raised.
+        if shared > self._shared.get(name, _WITHOUT_FREE_SHARED):
+            self._shared[name] = shared
             _check(
                 _library().cuFuncSetAttribute(handle, _DYNAMIC_SHARED, shared), f"{name}: {shared} bytes of shared memory"
             )

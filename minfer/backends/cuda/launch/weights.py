@@ -27,8 +27,9 @@ DECODED = (
 """Types that kernels/blocks.cuh decodes."""
 FEW_ROWS = 4
 """Up to so many tokens are multiplied by the matrix-vector kernel: it reads the weights once a token."""
-_MMV_BLOCKS = 4
-"""Thread blocks of the q4_K matrix-vector kernel that a multiprocessor holds."""
+_TILES = {"q4_K": 4 * (16 * 160 + 512), "q6_K": 3 * (16 * 240 + 512)}
+"""Shared memory of a warp in kernels/mmv_tile.cuh: stages of 16 rows and of the activations that they meet."""
+_TILE_ROWS = 16
 
 
 def embedding(device: Device, kind: str, table: int, tokens: DeviceArray, out: DeviceArray, scale: float) -> None:
@@ -52,11 +53,17 @@ def mmv(device: Device, kind: str, weights: int, x: DeviceArray, out: DeviceArra
     expect("the matrix-vector product's input", x, "f16", (m, None), 8)
     if bias is not None:
         expect("a bias", bias, "f32", (n,))
-    kernel = device.kernel("mmv", f"mmv_{kind}", "PPPPiifi", 128)
-    groups = -(-n // 4)
+    if kind in _TILES:
+        blocks = -(-n // _TILE_ROWS)
+        # Few blocks of threads: more warps each, or the memory's latency shows. Seven take what every GPU gives a block.
+        warps = 4 if blocks >= 4 * device.multiprocessors else 7
+        kernel = device.kernel("mmv", f"mmv_{kind}", "PPPPiifi", 32 * warps, warps * _TILES[kind])
+    else:
+        blocks = -(-n // 4)
+        kernel = device.kernel("mmv", f"mmv_{kind}", "PPPPiifi", 128)
     kernel(
         device.stream_handle,
-        (min(groups, _MMV_BLOCKS * device.multiprocessors) if kind == "q4_K" else groups, m, 1),
+        (blocks, m, 1),
         weights,
         x.pointer,
         0 if bias is None else bias.pointer,
