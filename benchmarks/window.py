@@ -24,7 +24,7 @@ from .capture import ceilings
 from .capture.conditions import Probe
 from .capture.instrument import Instrument, instrument_for
 from .capture.machine import describe_machine, usable_cores, uses_gpu
-from .capture.memory import PeakMemory
+from .capture.memory import PeakMemory, open_cuda_context
 from .engine import EngineOptions, MeasuredEngine
 from .interleave import interleaved, planned_rounds, quarantined, usable
 from .peer_walls import llama_bench_walls, transformers_walls
@@ -68,11 +68,14 @@ def take_window(plan: Plan, say: Say = lambda text: None) -> Record:
     started = _now()
     probe = Probe()
     states = [probe.snapshot("before")]
+    shared = open_cuda_context() if uses_gpu(plan.engine.backend) else None
     say("opening the engine")
     engines = {"minfer": _open(plan, plan.engine)}
     engine = engines["minfer"].engine
     instrument = instrument_for(engine)
     notes = list(instrument.notes)
+    if shared is not None:
+        notes.append(f"device memory is without the CUDA context's {shared / 2**20:.0f} MiB, which all here share")
     for options in plan.beside:
         try:
             named = ",".join(f"{name}={value}" for name, value in options.gates.items())
