@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -11,6 +12,7 @@ from ..attribution.llama_launches import LaunchOrderError, label_llama_launches
 from ..attribution.macs import TensorShape
 from ..attribution.replay import with_labels_of
 from ..engine import MeasuredEngine, operation_label, weight_table
+from ..interleave import SETTLE_S
 from ..peers.llama_cpp import LlamaCpp
 from ..peers.llama_library import PeerUnavailableError
 from . import cuda_events, cupti
@@ -34,7 +36,11 @@ class CuptiInstrument:
 
     def trace_engine(self, engine: MeasuredEngine, tokens: Sequence[int]) -> Trace:
         """With graphs the pass is traced as it is timed, replayed, with labels from a pass without one."""
-        labelled = observed(engine, self._capture, tokens)
+        engine.observe(self._capture)
+        try:
+            labelled = self.trace_call(lambda: engine.prefill(tokens))
+        finally:
+            engine.observe(None)
         if not engine.gates.get("graphs"):
             return labelled
         return with_labels_of(labelled, self.trace_call(lambda: engine.prefill(tokens)))
@@ -47,7 +53,11 @@ class CuptiInstrument:
         ]
 
     def trace_call(self, call: Callable[[], object]) -> Trace:
+        """The second of two calls: the first one warms the tracer, and as before a sample the GPU may rest."""
         with self._capture:
+            call()
+            time.sleep(SETTLE_S)
+            self._capture.restart()
             call()
         return self._capture.trace()
 

@@ -12,6 +12,7 @@ from benchmarks.attribution.decompose import decompose
 from benchmarks.attribution.events import OperationLabel
 from benchmarks.capture import cupti
 from benchmarks.capture.cupti import DRIVER, EXTERNAL_CORRELATION, KERNEL, MEMCPY, MEMSET, RUNTIME, CuptiCapture
+from benchmarks.capture.gpu_instrument import CuptiInstrument
 
 
 class CuptiError(Exception):
@@ -165,6 +166,39 @@ def test_a_second_capture_starts_empty_and_leaves_nothing_enabled(fake):
     again = capture(fake, lambda observer: fake.launch("minfer_rope", 2000, 2100, 1))
     assert len(again.launches) == 1
     assert not again.operations
+
+
+def test_what_was_seen_before_a_restart_is_forgotten(fake):
+    def work(observer):
+        prefill(fake)(observer)
+        fake.clock = 5000
+        observer.restart()
+        observer.begin("attn_v")
+        fake.launch("minfer_dequantise_q6_K", 5100, 5200, 9)
+        observer.end("attn_v")
+        fake.clock = 6000
+
+    seen = CuptiCapture(label, fake)
+    with seen:
+        work(seen)
+    trace = seen.trace()
+    assert [operation.name for operation in trace.operations] == ["attn_v"]
+    assert trace.launches.operation.tolist() == [0]
+    assert trace.window_ns == (5000, 6000)
+    assert len(trace.copies) == 0
+
+
+def test_the_instrument_traces_the_second_of_two_calls(fake, monkeypatch):
+    monkeypatch.setattr(cupti, "load_cupti", lambda: fake)
+    calls = []
+
+    def call():
+        fake.launch("minfer_rope", 2000 + 100 * len(calls), 2050 + 100 * len(calls), 1 + len(calls))
+        calls.append(len(calls))
+
+    trace = CuptiInstrument().trace_call(call)
+    assert calls == [0, 1]
+    assert trace.launches.start.tolist() == [2100]
 
 
 def test_records_outside_a_capture_are_dropped(fake):
