@@ -214,9 +214,7 @@ class CudaBackend:
         x = self._settled(x)
         host = np.empty(x.shape, np.float32 if x.dtype == "f32" else np.float16)
         overflow = np.zeros(1, np.int32)
-        self.device.download(host, x.pointer)
-        self.device.download(overflow, self._overflow.pointer)
-        self.synchronize()
+        self.device.fetch((host, x.pointer), (overflow, self._overflow.pointer))
         if overflow[0]:
             warnings.warn(
                 "gated activations passed f16's range even at a sixteenth and were clamped; "
@@ -225,7 +223,8 @@ class CudaBackend:
                 stacklevel=2,
             )
             self.device.upload(self._overflow.pointer, np.zeros(1, np.int32))
-        return host.astype(np.float32, copy=False) * np.float32(x.scale)
+        values = host.astype(np.float32, copy=False)
+        return values if x.scale == 1.0 else values * np.float32(x.scale)
 
     def replay(self, key: tuple[int, int, int], body: Callable[[], DeviceArray | None]) -> DeviceArray | None:
         tokens, rows, position = key
@@ -252,7 +251,8 @@ class CudaBackend:
             "dequantised weights": self._dense,
             "kv cache": self._cache_bytes,
             "activations": self._arena.nbytes,
-            "scratch f16": self._f16.nbytes,
+            "scratch f16": self._f16.scratch_bytes,
+            "cublas workspace": self._f16.workspace_bytes,
         }
 
 
