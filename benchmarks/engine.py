@@ -82,7 +82,14 @@ class MeasuredEngine:
             arguments["gates"] = dict(options.gates)
         self._engine = package.load(model, **arguments)
         self._path = model
+        self.options = options
+        """As given; None leaves the engine's default."""
         self._made_tokenizer: Any = None
+
+    @property
+    def path(self) -> Path:
+        """The model's file."""
+        return self._path
 
     @property
     def backend(self) -> str:

@@ -1,12 +1,13 @@
-"""The instruments of a GPU: CUPTI for both sides of a pair, else CUDA events and llama.cpp's own callback."""
+"""The instruments of a GPU: CUPTI for both sides of a pair, else nsys, else CUDA events and llama.cpp's own callback."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 
+from ..attribution.errors import UserFacingError
 from ..attribution.events import Trace
 from ..attribution.llama_launches import LaunchOrderError, label_llama_launches
 from ..attribution.macs import TensorShape
@@ -15,7 +16,7 @@ from ..engine import MeasuredEngine, operation_label, weight_table
 from ..interleave import SETTLE_S
 from ..peers.llama_cpp import LlamaCpp
 from ..peers.llama_library import PeerUnavailableError
-from . import cuda_events, cupti
+from . import cuda_events, cupti, nsys
 from .instrument import observed, trace_by_callback
 
 ALL_LAYERS = 999
@@ -90,9 +91,64 @@ class CudaEventInstrument:
         raise PeerUnavailableError(f"only CUPTI sees the kernels of other software; {cuda_events.NOTE}")
 
 
-def gpu_instrument() -> CuptiInstrument | CudaEventInstrument:
+class NsysInstrument:
+    """Every kernel, copy and call of a child process that runs the same prefills under nsys."""
+
+    name = "nsys"
+    version = nsys.INSTRUMENT_VERSION
+    gpu_layers = ALL_LAYERS
+
+    def __init__(self, binary: Path, why: str) -> None:
+        self._binary = binary
+        self.notes: tuple[str, ...] = (f"{nsys.NOTE} ({why})",)
+        self._kept: dict[tuple[int, int], list[Trace]] = {}
+        """Passes of one child that nobody asked for yet, by engine and prompt length: a child loads the model anew."""
+
+    def trace_engine(self, engine: MeasuredEngine, tokens: Sequence[int]) -> Trace:
+        kept = self._kept.setdefault((id(engine), len(tokens)), [])
+        if not kept:
+            try:
+                kept.extend(self._engine_passes(engine, tokens))
+            except UserFacingError as error:
+                events = CudaEventInstrument(f"nsys failed: {error}")
+                return replace(events.trace_engine(engine, tokens), notes=events.notes)
+        return kept.pop(0)
+
+    def _engine_passes(self, engine: MeasuredEngine, tokens: Sequence[int]) -> list[Trace]:
+        # The gates in force, not those asked for: the environment may have set some.
+        options = replace(engine.options, backend=engine.backend, gates=engine.gates)
+        trace = nsys.profile(self._binary, {**_request(engine.path, tokens), "engine": asdict(options)})
+        labelled = nsys.labelled(trace, tuple(engine.operations(len(tokens))))
+        return [with_labels_of(labelled, one) for one in nsys.passes(trace)]
+
+    def trace_peer(self, model: Path, peer: LlamaCpp, tokens: Sequence[int], repetitions: int) -> list[Trace]:
+        tensors = tuple(TensorShape(*row) for row in weight_table(model))
+        try:
+            trace = nsys.profile(self._binary, {**_request(model, tokens, repetitions), "peer": asdict(peer.options)})
+            found = nsys.passes(trace)
+        except UserFacingError as error:
+            raise PeerUnavailableError(f"llama.cpp under nsys: {error}") from error
+        return [_labelled(one, tensors, len(tokens), peer.options.ubatch) for one in found]
+
+    def trace_call(self, call: Callable[[], object]) -> Trace:
+        raise PeerUnavailableError(f"only CUPTI sees other software in this process; {nsys.NOTE}")
+
+
+_NSYS_PASSES = 3
+
+
+def _request(model: Path, tokens: Sequence[int], passes: int = _NSYS_PASSES) -> dict[str, object]:
+    return {"model": str(model.resolve()), "tokens": [int(token) for token in tokens], "passes": passes}
+
+
+def gpu_instrument() -> CuptiInstrument | NsysInstrument | CudaEventInstrument:
     """The best instrument that this process can have."""
     try:
         return CuptiInstrument()
     except cupti.CuptiUnavailableError as error:
-        return CudaEventInstrument(str(error))
+        why = str(error)
+    try:
+        binary = nsys.nsys_binary()
+    except nsys.NsysError as error:
+        return CudaEventInstrument(f"{why}; {error}")
+    return CudaEventInstrument(f"{why}; nsys is not installed") if binary is None else NsysInstrument(binary, why)

@@ -1,0 +1,140 @@
+"""Where CUPTI is missing in this process: Nsight Systems around a child process that runs the same passes.
+
+``MINFER_NSYS`` names the program; otherwise ``nsys`` on the PATH is taken. It writes its report, exports it to SQLite, and
+the importer of such files reads it: kernels, copies, calls and the ranges that the child made (nsys_child.py).
+https://docs.nvidia.com/nsight-systems/UserGuide/index.html
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Mapping
+from dataclasses import fields, replace
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..attribution.errors import UserFacingError
+from ..attribution.events import OperationLabel, Trace
+from ..attribution.ingest import nsys_sqlite
+from ..attribution.ranges import label_by_ranges
+from .nsys_child import LABELLED, OPERATION, PASS
+
+INSTRUMENT_VERSION = 1
+NOTE = "nsys around a child process: its passes are not those that were timed, and its clock began with its own warm-up"
+TIMEOUT_S = 900
+
+# The measured package first, as the parent finds it; then this suite, whatever that package's checkout holds of it.
+_CHILD = (
+    "import json, sys; request = json.load(open(sys.argv[1])); sys.path[:] = request['path']; import minfer; "
+    "sys.path.insert(0, request['suite']); from benchmarks.capture.nsys_child import main; main(request)"
+)
+_Columns = TypeVar("_Columns")
+
+
+class NsysError(UserFacingError):
+    """nsys or the child under it failed. One line: its own last words, and what to run by hand."""
+
+
+def nsys_binary() -> Path | None:
+    """The program to run, if there is one. Raises NsysError where the user's own is not there."""
+    named = os.environ.get("MINFER_NSYS")
+    if named:
+        if not os.access(named, os.X_OK):
+            raise NsysError(f"MINFER_NSYS={named}: no such program; name nsys itself")
+        return Path(named)
+    found = shutil.which("nsys")
+    return Path(found) if found else None
+
+
+def profile(binary: Path, request: Mapping[str, Any]) -> Trace:
+    """What nsys saw of a child that runs ``request`` (see nsys_child). Raises NsysError, TraceError."""
+    with tempfile.TemporaryDirectory(prefix="minfer-nsys-") as folder:
+        ask, report, exported = (Path(folder) / name for name in ("request.json", "trace.nsys-rep", "trace.sqlite"))
+        path = [str(Path(entry).absolute()) for entry in sys.path]
+        ask.write_text(json.dumps({**request, "path": path, "suite": str(Path(__file__).resolve().parents[2])}), "utf-8")
+        _run(
+            [str(binary), "profile", "--trace=cuda,nvtx", "--cuda-graph-trace=node", "--sample=none", "--cpuctxsw=none",
+             "--force-overwrite=true", "-o", str(report), sys.executable, "-c", _CHILD, str(ask)]
+        )  # fmt: skip
+        _run(
+            [str(binary), "export", "--type=sqlite", "--force-overwrite=true", "-o", str(exported), str(report)]
+        )  # fmt: skip
+        return nsys_sqlite.read(exported)
+
+
+def _run(command: list[str]) -> None:
+    by_hand = f"run it by hand: {' '.join(command[:8])} ..."
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=TIMEOUT_S, check=False)
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise NsysError(f"nsys {command[1]}: {error}; {by_hand}") from error
+    if done.returncode != 0:
+        words = [line for line in (done.stderr + "\n" + done.stdout).splitlines() if line.strip()] or ["no message"]
+        raise NsysError(f"nsys {command[1]}: exit code {done.returncode}: {words[-1]}; {by_hand}")
+
+
+def passes(trace: Trace) -> list[Trace]:
+    """The passes that were kept, each as a trace of its own window. Raises NsysError where there is none."""
+    found = [cut(trace, window) for name, window in sorted(_windows(trace).items(), key=_number) if name.startswith(PASS)]
+    if not found:
+        raise NsysError(f"nsys: no range {PASS!r} in its report, expected one a pass; update nsys, or trace without it")
+    return found
+
+
+def labelled(trace: Trace, operations: tuple[OperationLabel, ...]) -> Trace:
+    """The pass whose operations were ranges, its launches with the operation of the call that made them."""
+    window = _windows(trace).get(LABELLED)
+    if window is None:
+        raise NsysError(f"nsys: no range {LABELLED!r} in its report; update nsys, or trace without it")
+    by_range = label_by_ranges(cut(trace, window), rf"^{OPERATION} (\d+)$")
+    launches = by_range.launches
+    assert launches is not None and launches.operation is not None
+    numbers = np.array([*(int(label.name) for label in by_range.operations), -1], np.int32)
+    last = int(numbers.max())
+    if last >= len(operations):
+        raise NsysError(f"nsys: range {OPERATION} {last}, expected {len(operations)} operations of this pass")
+    # An index of -1 meets the last number, which is -1 too.
+    return replace(by_range, launches=replace(launches, operation=numbers[launches.operation]), operations=operations)
+
+
+def cut(trace: Trace, window: tuple[int, int]) -> Trace:
+    """What of a trace lies in a window: the device was synchronised at both its ends, so nothing reaches over them."""
+    return replace(
+        trace,
+        launches=_inside(trace.launches, window),
+        copies=_inside(trace.copies, window),
+        api_calls=_inside(trace.api_calls, window),
+        ranges=_inside(trace.ranges, window),
+        window_ns=window,
+    )
+
+
+def _inside(columns: _Columns, window: tuple[int, int]) -> _Columns:
+    if columns is None:
+        return columns
+    table: Any = columns
+    mask: NDArray[np.bool_] = (table.start >= window[0]) & (table.end <= window[1])
+    kept = {one.name: getattr(table, one.name) for one in fields(table)}
+    return type(columns)(**{name: None if column is None else column[mask] for name, column in kept.items()})
+
+
+def _windows(trace: Trace) -> dict[str, tuple[int, int]]:
+    if trace.ranges is None:
+        return {}
+    named = zip(trace.ranges.name, trace.ranges.start, trace.ranges.end, strict=True)
+    found = {trace.names[name]: (int(start), int(end)) for name, start, end in named}
+    return {name: window for name, window in found.items() if name == LABELLED or name.startswith(PASS)}
+
+
+def _number(item: tuple[str, tuple[int, int]]) -> int:
+    found = re.search(r"\d+$", item[0])
+    return int(found[0]) if found else -1
