@@ -9,15 +9,19 @@ memory that a later operation reuses, so a model never keeps an activation longe
 from __future__ import annotations
 
 import importlib
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import MinferError
+from ..gates import resolve
 from ..gguf import Tensor
+from ..kernels import KernelError
 from ..rotary import Rotary
 
 Array = Any
@@ -159,9 +163,27 @@ def make_backend(name: str, gates: Gates) -> Backend:
             raise MinferError(f"backend 'cuda' cannot be loaded ({error}); install minfer[cuda], or use numpy") from error
         backend: Backend = cuda.CudaBackend(gates)
         return backend
+    return _on_the_cpu(gates)
+
+
+def _on_the_cpu(gates: Gates) -> Backend:
+    """NumPy with compiled kernels, or alone: where gate ``native`` is off, or, said once, where they cannot be compiled."""
     from .numpy import NumpyBackend
 
+    if resolve("numpy", gates)["native"]:
+        from ..kernels import host
+        from .native import NativeBackend
+
+        try:
+            return NativeBackend(gates, host.library())
+        except KernelError as error:
+            _say_once(f"minfer: the CPU runs NumPy alone, more slowly: {error}; --gate native=0 does so in silence")
     return NumpyBackend(gates)
+
+
+@cache
+def _say_once(line: str) -> None:
+    print(line, file=sys.stderr)
 
 
 def _cuda_usable() -> bool:

@@ -1,4 +1,4 @@
-"""CUDA kernels: where their sources are, and how they become cubins. Launching them is minfer.backends.cuda's part."""
+"""Kernels: where their sources are, and how they become cubins or the CPU's library. Backends launch them."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ class KernelError(MinferError):
 
 
 def sources_folder() -> Path:
-    """The folder of the ``.cu`` files that belong to this very ``minfer``: its wheel's, else its checkout's ``kernels/``."""
+    """The folder of the sources that belong to this very ``minfer``: its wheel's, else its checkout's ``kernels/``."""
     package = Path(__file__).resolve().parent.parent
     for folder in (package / "kernel_sources", package.parent / "kernels"):
         if (folder / "common.cuh").is_file():
             return folder
     raise KernelError(
-        f"CUDA sources: neither {package / 'kernel_sources'} nor {package.parent / 'kernels'} holds common.cuh; "
+        f"kernel sources: neither {package / 'kernel_sources'} nor {package.parent / 'kernels'} holds common.cuh; "
         f"install minfer again"
     )

@@ -77,8 +77,8 @@ def build(name: str, target: str, folder: Path | None = None) -> Cubin:
     )
     if not (cubin.path.is_file() and cubin.log.is_file()):
         code, log = nvrtc.compile_cubin(f"{name}.cu", source, headers, options)
-        _keep(cubin.log, log.encode())
-        _keep(cubin.path, code)
+        keep(cubin.log, log.encode())
+        keep(cubin.path, code)
     return cubin
 
 
@@ -113,7 +113,7 @@ def _read(folder: Path, name: str) -> tuple[str, dict[str, str]]:
     return source, dict(sorted(headers.items()))
 
 
-def _keep(path: Path, content: bytes) -> None:
+def keep(path: Path, content: bytes) -> None:
     """Write by renaming, so that another process never reads half a file. A cache that cannot be written is an error."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -46,7 +46,7 @@ def test_the_wheel_is_told_to_carry_the_sources():
     tools = tomllib.loads((CHECKOUT / "pyproject.toml").read_text())["tool"]["setuptools"]
     assert tools["package-dir"]["minfer.kernel_sources"] == "kernels"
     assert "minfer.kernel_sources" in tools["packages"]
-    assert tools["package-data"]["minfer.kernel_sources"] == ["*.cu", "*.cuh"]
+    assert tools["package-data"]["minfer.kernel_sources"] == ["*.cu", "*.cuh", "cpu/*.c", "cpu/*.h"]
 
 
 def test_every_package_of_minfer_is_in_the_wheel():

@@ -45,10 +45,11 @@ def test_every_architecture_has_a_case():
     assert {tiny.architecture for tiny in CASES.values()} == set(architectures())
 
 
-def test_logits_are_those_of_the_float64_pass(case):
+@pytest.mark.parametrize("native", [True, False])
+def test_logits_are_those_of_the_float64_pass(case, native):
     tiny, path, stored = case
     expected = reference_logits(tiny, stored, TOKENS)
-    seen = minfer.load(path, backend="numpy").logits(TOKENS)
+    seen = minfer.load(path, backend="numpy", gates={"native": native}).logits(TOKENS)
     assert np.std(expected) > 0.1
     np.testing.assert_allclose(seen, expected, atol=2e-5 * np.abs(expected).max())
 
@@ -105,8 +106,6 @@ def test_macs_are_counted_from_shapes(case):
     assert sum(o.macs for o in operations if o.kernel_class == "router") == fed * e * tiny.experts
     assert [o.macs for o in operations if o.kernel_class == "logits"] == [tiny.vocabulary * e]
     window = tiny.extra.get("attention.sliding_window", nt)
-    pairs = sum(
-        min(p + 1, nt if (layer + 1) % 6 == 0 else window) for layer in range(tiny.layers) for p in range(nt)
-    )
+    pairs = sum(min(p + 1, nt if (layer + 1) % 6 == 0 else window) for layer in range(tiny.layers) for p in range(nt))
     counted = sum(o.macs for o in operations if o.kernel_class == "attention")
     assert counted == pairs * tiny.heads * (tiny.key_length + tiny.value_length)

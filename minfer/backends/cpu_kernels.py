@@ -1,0 +1,76 @@
+"""The CPU's kernels as functions of NumPy arrays: a typed launcher each, which holds shapes against each other.
+
+Arrays are float32 and contiguous; results are written into arrays that the caller gives. A weight is where its blocks lie
+(``address_of``), its type, and its shape [n, k].
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+from ctypes import c_int, c_void_p
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..quantisation import Quantisation
+
+Float32 = NDArray[np.float32]
+
+INTEGER_TYPES = frozenset({"q4_0", "q4_1", "q5_0", "q5_1", "q8_0", "q2_K", "q3_K", "q4_K", "q5_K", "q6_K"})
+"""Those of EACH_INTEGER_TYPE in kernels/cpu/types.h."""
+FLOAT_TYPES = frozenset({"f32", "f16", "bf16"})
+DECODED = INTEGER_TYPES | FLOAT_TYPES
+
+MOST_ROWS = 8
+"""Rows of activations that the matrix-vector kernel takes; more are better served by a matrix product."""
+
+_ARGUMENTS = {
+    "mmv": (c_int, c_void_p, c_void_p, c_void_p, c_int, c_int, c_int, c_int),
+}
+
+
+def address_of(array: NDArray[Any]) -> int:
+    """Where an array's data lie."""
+    return int(array.ctypes.data)
+
+
+def can_decode(kind: Quantisation, k: int) -> bool:
+    """Whether the kernels read rows of ``k`` weights of this type: 32 at a time."""
+    return kind.name in DECODED and k % 32 == 0
+
+
+class CpuKernels:
+    """The compiled library, and how many threads take part."""
+
+    def __init__(self, library: ctypes.CDLL, threads: int = 0) -> None:
+        """``threads`` 0: one for each core that this process may use."""
+        self.threads = threads or _cores()
+        self._call: dict[str, Any] = {}
+        for name, arguments in _ARGUMENTS.items():
+            function = getattr(library, f"minfer_{name}")
+            function.argtypes = arguments
+            function.restype = None
+            self._call[name] = function
+
+    def mmv(self, kind: Quantisation, weight: int, x: Float32, y: Float32) -> None:
+        """y [m, n] = x [m, k] times the transpose of the weight [n, k]; m up to MOST_ROWS."""
+        (m, k), n = x.shape, y.shape[1]
+        _expect(1 <= m <= MOST_ROWS and y.shape[0] == m and can_decode(kind, k), "mmv", x, y)
+        self._call["mmv"](kind.id, weight, _in(x), _in(y), m, n, k, self.threads)
+
+
+def _in(array: Float32) -> int:
+    if array.dtype != np.float32 or not array.flags.c_contiguous:
+        raise ValueError(f"a kernel got {array.dtype} with strides {array.strides}, expected contiguous float32")
+    return int(array.ctypes.data)
+
+
+def _expect(holds: bool, kernel: str, *arrays: Float32) -> None:
+    if not holds:
+        raise ValueError(f"kernel {kernel}: shapes {', '.join(str(list(array.shape)) for array in arrays)} do not fit")
+
+
+def _cores() -> int:
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

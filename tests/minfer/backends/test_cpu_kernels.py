@@ -1,0 +1,111 @@
+"""Each CPU kernel against float64, over ragged shapes, with poisoned results; as compiled for this CPU and as portable C.
+
+The last test runs the others once more with the address and undefined-behaviour sanitisers.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import platform
+import shutil
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from minfer.backends.cpu_kernels import DECODED, CpuKernels, address_of
+from minfer.kernels import host
+from minfer.quantisation import QUANTISATIONS
+from tests.gpu.support import random_blocks
+
+SANITISERS = "MINFER_TEST_SANITISERS"
+BUILDS = {"native": host.FLAGS}
+if platform.machine() == "x86_64" and SANITISERS not in os.environ:
+    BUILDS["portable"] = tuple("-march=x86-64" if flag == "-march=native" else flag for flag in host.FLAGS)
+KINDS = {q.name: q for q in QUANTISATIONS.values()}
+
+pytestmark = pytest.mark.skipif(shutil.which("cc") is None, reason="no C compiler: install gcc")
+
+
+@pytest.fixture(scope="module", params=BUILDS)
+def kernels(request):
+    flags = (*BUILDS[request.param], *os.environ.get(SANITISERS, "").split())
+    return CpuKernels(ctypes.CDLL(str(host.build(flags=flags))), threads=3)
+
+
+def poisoned(*shape):
+    return np.full(shape, np.nan, np.float32)
+
+
+def random(*shape, seed=0):
+    return np.random.default_rng(seed).standard_normal(shape).astype(np.float32)
+
+
+def lengths(name):
+    return (256, 768, 2304) if KINDS[name].block == 256 else (32, 96, 608)
+
+
+@pytest.mark.parametrize("name", sorted(DECODED))
+def test_mmv(kernels, name):
+    for m, n, k in zip((1, 3, 5, 8, 1), (1, 7, 33, 130, 900), (*lengths(name), *lengths(name)[:2]), strict=True):
+        raw, dense = random_blocks(name, n, k, np.random.default_rng(n))
+        x, y = random(m, k), poisoned(m, n)
+        kernels.mmv(KINDS[name], address_of(raw), x, y)
+        bound = np.abs(x).astype(np.float64) @ np.abs(dense).T
+        np.testing.assert_array_less(np.abs(y - x.astype(np.float64) @ dense.T), 1e-6 * bound + 1e-30)
+
+
+def test_callers_in_two_threads_do_not_disturb_each_other(kernels):
+    raw, dense = random_blocks("q8_0", 900, 640, np.random.default_rng(0))
+    inputs = [random(3, 640, seed=seed) for seed in range(40)]
+
+    def product(x):
+        y = poisoned(3, 900)
+        kernels.mmv(KINDS["q8_0"], address_of(raw), x, y)
+        return y
+
+    with ThreadPoolExecutor(4) as pool:
+        for x, y in zip(inputs, pool.map(product, inputs), strict=True):
+            np.testing.assert_allclose(y, x @ dense.T, rtol=1e-3, atol=1e-3 * np.abs(dense).max())
+
+
+def test_a_forked_child_has_workers_of_its_own(kernels):
+    raw, dense = random_blocks("q8_0", 900, 640, np.random.default_rng(0))
+    x, y = random(2, 640), poisoned(2, 900)
+    kernels.mmv(KINDS["q8_0"], address_of(raw), x, y)
+    child = os.fork()
+    if child == 0:
+        again = poisoned(2, 900)
+        kernels.mmv(KINDS["q8_0"], address_of(raw), x, again)
+        os._exit(0 if np.array_equal(again, y) else 1)
+    assert os.waitpid(child, 0)[1] == 0
+    np.testing.assert_allclose(y, x @ dense.T, rtol=1e-3, atol=1e-3 * np.abs(dense).max())
+
+
+def test_shapes_that_do_not_fit_are_refused(kernels):
+    with pytest.raises(ValueError, match=r"kernel mmv: shapes \[9, 32\], \[9, 5\] do not fit"):
+        kernels.mmv(KINDS["q8_0"], 0, random(9, 32), poisoned(9, 5))
+    with pytest.raises(ValueError, match="expected contiguous float32"):
+        kernels.mmv(KINDS["q8_0"], 0, random(32, 2).T, poisoned(2, 5))
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(SANITISERS in os.environ, reason="it is this run")
+def test_no_kernel_reads_or_writes_beside_its_arrays_nor_does_what_c_leaves_undefined(tmp_path):
+    found = subprocess.run(["cc", "-print-file-name=libasan.so"], capture_output=True, text=True, check=True).stdout.strip()
+    if not Path(found).is_absolute():
+        pytest.skip("the compiler has no address sanitiser")
+    environment = {
+        **os.environ,
+        SANITISERS: "-O1 -g -fsanitize=address,undefined -fno-sanitize-recover=all -fno-sanitize=alignment",
+        "MINFER_KERNEL_CACHE": str(tmp_path),
+        "LD_PRELOAD": found,
+        "ASAN_OPTIONS": "detect_leaks=0",
+    }
+    command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", "-p", "no:xdist", __file__]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
