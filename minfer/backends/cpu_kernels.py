@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ctypes
 import os
-from ctypes import c_int, c_void_p
+from ctypes import c_int, c_long, c_void_p
 from typing import Any
 
 import numpy as np
@@ -28,7 +28,13 @@ MOST_ROWS = 8
 
 _ARGUMENTS = {
     "mmv": (c_int, c_void_p, c_void_p, c_void_p, c_int, c_int, c_int, c_int),
+    "pack": (c_void_p, c_void_p, c_int, c_int, c_int),
+    "integer_product": (c_int, c_void_p, c_void_p, c_void_p, c_void_p, c_int, c_int, c_int, c_int),
+    "packed_bytes": (c_int, c_int),
+    "panel_bytes": (c_int, c_int),
+    "integers_fast": (),
 }
+_SIZES = ("packed_bytes", "panel_bytes")
 
 
 def address_of(array: NDArray[Any]) -> int:
@@ -51,14 +57,37 @@ class CpuKernels:
         for name, arguments in _ARGUMENTS.items():
             function = getattr(library, f"minfer_{name}")
             function.argtypes = arguments
-            function.restype = None
+            function.restype = c_long if name in _SIZES else c_int if name == "integers_fast" else None
             self._call[name] = function
+        self.integers_fast = bool(self._call["integers_fast"]())
+        """Whether this CPU multiplies 16-bit integers faster than float32."""
 
     def mmv(self, kind: Quantisation, weight: int, x: Float32, y: Float32) -> None:
         """y [m, n] = x [m, k] times the transpose of the weight [n, k]; m up to MOST_ROWS."""
         (m, k), n = x.shape, y.shape[1]
         _expect(1 <= m <= MOST_ROWS and y.shape[0] == m and can_decode(kind, k), "mmv", x, y)
         self._call["mmv"](kind.id, weight, _in(x), _in(y), m, n, k, self.threads)
+
+    def packed_floats(self, m: int, k: int) -> int:
+        """Float32s of room that ``pack`` needs."""
+        return int(self._call["packed_bytes"](m, k)) // 4 + 1
+
+    def panel_floats(self, k: int) -> int:
+        """Float32s of room that ``integer_product`` needs for its threads' decoded weights."""
+        return int(self._call["panel_bytes"](k, self.threads)) // 4 + 1
+
+    def pack(self, x: Float32, packed: Float32) -> None:
+        """Round x [m, k] to 16 bits, in the order in which ``integer_product`` reads it."""
+        m, k = x.shape
+        _expect(packed.size >= self.packed_floats(m, k) and k % 32 == 0, "pack", x, packed)
+        self._call["pack"](_in(x), _in(packed), m, k, self.threads)
+
+    def integer_product(self, kind: Quantisation, weight: int, k: int, packed: Float32, panels: Float32, y: Float32) -> None:
+        """y [m, n] = packed activations [m, k] times the transpose of the weight [n, k]."""
+        m, n = y.shape
+        fits = packed.size >= self.packed_floats(m, k) and panels.size >= self.panel_floats(k)
+        _expect(fits and kind.name in INTEGER_TYPES and can_decode(kind, k), "integer_product", packed, panels, y)
+        self._call["integer_product"](kind.id, weight, _in(packed), _in(y), _in(panels), m, n, k, self.threads)
 
 
 def _in(array: Float32) -> int:

@@ -1,7 +1,8 @@
 """The NumPy backend with compiled kernels in place of its slow passes; what they do not take, NumPy does.
 
-A few rows are multiplied straight from the weights' blocks with float32 activations, and nothing is kept. Many rows go
-through float32 weights and BLAS.
+A few rows are multiplied straight from the weights' blocks with float32 activations, and nothing is kept. Many rows are
+multiplied on integers where the CPU is fast at them (gate ``integers``; kernels/cpu/integer_product.c states the rounding),
+else through float32 weights and BLAS.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from ..gates import resolve
 from ..gguf import Tensor
 from ..quantisation import Float32
 from . import Gates, Matrix
-from .cpu_kernels import MOST_ROWS, CpuKernels, address_of, can_decode
+from .cpu_kernels import INTEGER_TYPES, MOST_ROWS, CpuKernels, address_of, can_decode
 from .numpy import NumpyBackend
 
 
@@ -25,16 +26,33 @@ class NativeBackend(NumpyBackend):
         super().__init__(gates)
         self.gates = resolve("numpy", gates)
         self._kernels = CpuKernels(library, int(self.gates["threads"]))
+        self._integers = bool(self.gates["integers"]) and self._kernels.integers_fast
+        self.gates["integers"] = self._integers
+        self._packed: tuple[Float32, Float32] | None = None
+        """The activations that were packed last, and what they became: q, k and v are products of the same ones."""
 
     def matrix(self, tensor: Tensor) -> Matrix:
         """Its data: where the blocks begin, or None where the kernels cannot read them."""
         return Matrix(tensor, address_of(tensor.raw) if can_decode(tensor.type, tensor.shape[-1]) else None)
 
     def _times(self, x: Float32, weight: Matrix, expert: int | None = None) -> Float32:
-        if weight.data is None or x.shape[0] > MOST_ROWS:
-            return super()._times(x, weight, expert)
         kind = weight.tensor.type
+        few = x.shape[0] <= MOST_ROWS
+        if weight.data is None or not (few or (self._integers and kind.name in INTEGER_TYPES)):
+            return super()._times(x, weight, expert)
         blocks = weight.data + (expert or 0) * kind.bytes_of((weight.n, weight.k))
         y = self._pool.take(x.shape[0], weight.n)
-        self._kernels.mmv(kind, blocks, np.ascontiguousarray(x), y)
+        if few:
+            self._kernels.mmv(kind, blocks, np.ascontiguousarray(x), y)
+            return y
+        panels = self._pool.take(self._kernels.panel_floats(weight.k))
+        self._kernels.integer_product(kind, blocks, weight.k, self._pack(x), panels, y)
         return y
+
+    def _pack(self, x: Float32) -> Float32:
+        if self._packed is None or self._packed[0] is not x:
+            self._packed = None
+            packed = self._pool.take(self._kernels.packed_floats(*x.shape))
+            self._kernels.pack(np.ascontiguousarray(x), packed)
+            self._packed = x, packed
+        return self._packed[1]

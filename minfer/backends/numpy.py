@@ -64,7 +64,7 @@ class NumpyBackend:
     name = "numpy"
 
     def __init__(self, gates: Gates) -> None:
-        self.gates = {**resolve("numpy", gates), "native": False}
+        self.gates = {**resolve("numpy", gates), "native": False, "integers": False}
         self._caches: list[NumpyKvCache] = []
         self._pool = Pool()
         self._attend = Attend(self._pool)

@@ -17,7 +17,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from minfer.backends.cpu_kernels import DECODED, CpuKernels, address_of
+from minfer.backends.cpu_kernels import DECODED, INTEGER_TYPES, CpuKernels, address_of
 from minfer.kernels import host
 from minfer.quantisation import QUANTISATIONS
 from tests.gpu.support import random_blocks
@@ -57,6 +57,35 @@ def test_mmv(kernels, name):
         kernels.mmv(KINDS[name], address_of(raw), x, y)
         bound = np.abs(x).astype(np.float64) @ np.abs(dense).T
         np.testing.assert_array_less(np.abs(y - x.astype(np.float64) @ dense.T), 1e-6 * bound + 1e-30)
+
+
+@pytest.mark.parametrize("name", sorted(INTEGER_TYPES))
+def test_integer_product(kernels, name):
+    for m, n, k in zip((1, 9, 32, 33, 70), (1, 7, 33, 130, 300), (*lengths(name), *lengths(name)[:2]), strict=True):
+        raw, dense = random_blocks(name, n, k, np.random.default_rng(n))
+        x, y = random(m, k), poisoned(m, n)
+        # An outlier, as models have them, and a group of nothing.
+        x[:, 5] *= 1000
+        x[m // 2, 32:64] = 0
+        packed, panels = poisoned(kernels.packed_floats(m, k)), poisoned(kernels.panel_floats(k))
+        kernels.pack(x, packed)
+        kernels.integer_product(KINDS[name], address_of(raw), k, packed, panels, y)
+        # The stated rounding: half a step of a 65534th of the largest of 32 activations, met by every weight of them.
+        steps = np.repeat(np.abs(x.reshape(m, -1, 32)).max(axis=-1), 32, axis=-1).astype(np.float64) / 65534
+        bound = steps @ np.abs(dense).T + 2e-6 * (np.abs(x).astype(np.float64) @ np.abs(dense).T)
+        np.testing.assert_array_less(np.abs(y - x.astype(np.float64) @ dense.T), bound + 1e-30)
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf])
+def test_what_is_no_number_does_not_become_one_by_rounding(kernels, bad):
+    raw, _ = random_blocks("q8_0", 5, 64, np.random.default_rng(0))
+    x, y = random(40, 64), poisoned(40, 5)
+    x[3, 40] = bad
+    packed, panels = poisoned(kernels.packed_floats(40, 64)), poisoned(kernels.panel_floats(64))
+    kernels.pack(x, packed)
+    kernels.integer_product(KINDS["q8_0"], address_of(raw), 64, packed, panels, y)
+    assert np.isnan(y[3]).all()
+    assert np.isfinite(np.delete(y, 3, axis=0)).all()
 
 
 def test_callers_in_two_threads_do_not_disturb_each_other(kernels):
