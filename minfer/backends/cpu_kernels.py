@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ctypes
 import os
-from ctypes import c_int, c_long, c_void_p
+from ctypes import c_float, c_int, c_long, c_void_p
 from typing import Any
 
 import numpy as np
@@ -33,8 +33,10 @@ _ARGUMENTS = {
     "packed_bytes": (c_int, c_int),
     "panel_bytes": (c_int, c_int),
     "integers_fast": (),
+    "attention_floats": (c_int, c_int, c_int, c_int, c_int),
+    "attention": (*(c_void_p,) * 5, c_long, c_long, *(c_int,) * 7, c_float, c_float, c_int),
 }
-_SIZES = ("packed_bytes", "panel_bytes")
+_SIZES = ("packed_bytes", "panel_bytes", "attention_floats")
 
 
 def address_of(array: NDArray[Any]) -> int:
@@ -88,6 +90,36 @@ class CpuKernels:
         fits = packed.size >= self.packed_floats(m, k) and panels.size >= self.panel_floats(k)
         _expect(fits and kind.name in INTEGER_TYPES and can_decode(kind, k), "integer_product", packed, panels, y)
         self._call["integer_product"](kind.id, weight, _in(packed), _in(y), _in(panels), m, n, k, self.threads)
+
+    def attention_floats(self, m: int, d: int, dv: int, position: int) -> int:
+        """Float32s of room that ``attention`` needs."""
+        return int(self._call["attention_floats"](m, d, dv, position, self.threads))
+
+    def attention(
+        self,
+        q: Float32,
+        keys: Float32,
+        values: Float32,
+        out: Float32,
+        scratch: Float32,
+        position: int,
+        scale: float,
+        window: int | None,
+        softcap: float | None,
+    ) -> None:
+        """out [m, heads, dv] of q [m, heads, d] over keys [kv_heads, positions, d] and values [kv_heads, positions, dv].
+
+        The heads of a cache may lie apart. The first token is at ``position``."""
+        (m, heads, d), (kv_heads, positions, dv) = q.shape, values.shape
+        fits = keys.shape == (kv_heads, positions, d) and out.shape == (m, heads, dv) and heads % kv_heads == 0
+        rows = all(array.strides[1:] == (4 * array.shape[2], 4) for array in (keys, values))
+        room = scratch.size >= self.attention_floats(m, d, dv, position) and positions >= position + m
+        _expect(fits and rows and room, "attention", q, keys, values, out, scratch)
+        self._call["attention"](
+            _in(q), keys.ctypes.data, values.ctypes.data, _in(out), _in(scratch),
+            keys.strides[0] // 4, values.strides[0] // 4, m, heads, kv_heads, d, dv, position,
+            window or 0, scale, softcap or 0.0, self.threads,
+        )  # fmt: skip
 
 
 def _in(array: Float32) -> int:

@@ -14,9 +14,9 @@ import numpy as np
 from ..gates import resolve
 from ..gguf import Tensor
 from ..quantisation import Float32
-from . import Gates, Matrix
+from . import Gates, KvCache, Matrix
 from .cpu_kernels import INTEGER_TYPES, MOST_ROWS, CpuKernels, address_of, can_decode
-from .numpy import NumpyBackend
+from .numpy import NumpyBackend, NumpyKvCache
 
 
 class NativeBackend(NumpyBackend):
@@ -56,3 +56,14 @@ class NativeBackend(NumpyBackend):
             self._kernels.pack(np.ascontiguousarray(x), packed)
             self._packed = x, packed
         return self._packed[1]
+
+    def attention(
+        self, q: Float32, cache: KvCache, layer: int, position: int, scale: float, window: int | None, softcap: float | None
+    ) -> Float32:
+        assert isinstance(cache, NumpyKvCache)
+        (m, heads, d), dv = q.shape, cache.values.shape[-1]
+        out = self._pool.take(m, heads, dv)
+        scratch = self._pool.take(self._kernels.attention_floats(m, d, dv, position))
+        keys, values = cache.keys[layer], cache.values[layer]
+        self._kernels.attention(q, keys, values, out, scratch, position, scale, window, softcap)
+        return out.reshape(m, -1)

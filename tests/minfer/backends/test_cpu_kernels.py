@@ -21,6 +21,7 @@ from minfer.backends.cpu_kernels import DECODED, INTEGER_TYPES, CpuKernels, addr
 from minfer.kernels import host
 from minfer.quantisation import QUANTISATIONS
 from tests.gpu.support import random_blocks
+from tests.minfer.backends.test_attend import plain
 
 SANITISERS = "MINFER_TEST_SANITISERS"
 BUILDS = {"native": host.FLAGS}
@@ -86,6 +87,23 @@ def test_what_is_no_number_does_not_become_one_by_rounding(kernels, bad):
     kernels.integer_product(KINDS["q8_0"], address_of(raw), 64, packed, panels, y)
     assert np.isnan(y[3]).all()
     assert np.isfinite(np.delete(y, 3, axis=0)).all()
+
+
+@pytest.mark.parametrize("softcap", [None, 1.5])
+@pytest.mark.parametrize("window", [None, 1, 5, 64, 100])
+@pytest.mark.parametrize(("position", "m"), [(0, 1), (0, 32), (0, 130), (63, 2), (100, 1), (70, 129), (300, 7)])
+@pytest.mark.parametrize(("d", "dv"), [(8, 6), (24, 32)])
+def test_attention(kernels, d, dv, position, m, window, softcap):
+    room = position + m + 3
+    q, keys, values = random(m, 4, d), random(2, room, d, seed=1), random(2, room, dv, seed=2)
+    # What lies behind the positions in use must not matter.
+    keys[:, position + m :] = np.nan
+    values[:, position + m :] = np.nan
+    out = poisoned(m, 4, dv)
+    scratch = poisoned(kernels.attention_floats(m, d, dv, position))
+    kernels.attention(q, keys, values, out, scratch, position, 0.7, window, softcap)
+    expected = plain(q, keys[:, : position + m], values[:, : position + m], position, 0.7, window, softcap)
+    np.testing.assert_allclose(out.reshape(m, -1), expected, atol=1e-5)
 
 
 def test_callers_in_two_threads_do_not_disturb_each_other(kernels):
