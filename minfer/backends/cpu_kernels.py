@@ -33,8 +33,12 @@ _ARGUMENTS = {
     "packed_bytes": (c_int, c_int),
     "panel_bytes": (c_int, c_int),
     "integers_fast": (),
+    "rms_norm": (c_void_p, c_void_p, c_void_p, c_long, c_int, c_float, c_int),
+    "rope": (c_void_p, c_void_p, c_void_p, c_int, c_int, c_int, c_int, c_int, c_int),
+    "gated_activation": (c_void_p, c_void_p, c_long, c_int, c_int),
     "attention_floats": (c_int, c_int, c_int, c_int, c_int),
     "attention": (*(c_void_p,) * 5, c_long, c_long, *(c_int,) * 7, c_float, c_float, c_int),
+    "add": (c_void_p, c_void_p, c_long, c_int),
 }
 _SIZES = ("packed_bytes", "panel_bytes", "attention_floats")
 
@@ -91,6 +95,18 @@ class CpuKernels:
         _expect(fits and kind.name in INTEGER_TYPES and can_decode(kind, k), "integer_product", packed, panels, y)
         self._call["integer_product"](kind.id, weight, _in(packed), _in(y), _in(panels), m, n, k, self.threads)
 
+    def rms_norm(self, x: Float32, weight: Float32, y: Float32, epsilon: float) -> None:
+        """y [..., d] = x over its root mean square, times weight [d]."""
+        _expect(x.shape == y.shape and weight.shape == x.shape[-1:], "rms_norm", x, weight, y)
+        d = x.shape[-1]
+        self._call["rms_norm"](_in(x), _in(weight), _in(y), x.size // d, d, epsilon, self.threads)
+
+    def rope(self, x: Float32, cosine: Float32, sine: Float32, *, interleaved: bool) -> None:
+        """Turn x [m, heads, d] in place by the angles of cosine and sine [m, 1, pairs]."""
+        (m, heads, d), pairs = x.shape, cosine.shape[-1]
+        _expect(cosine.shape == sine.shape == (m, 1, pairs) and 2 * pairs <= d, "rope", x, cosine, sine)
+        self._call["rope"](_in(x), _in(cosine), _in(sine), m, heads, d, pairs, int(interleaved), self.threads)
+
     def attention_floats(self, m: int, d: int, dv: int, position: int) -> int:
         """Float32s of room that ``attention`` needs."""
         return int(self._call["attention_floats"](m, d, dv, position, self.threads))
@@ -120,6 +136,16 @@ class CpuKernels:
             keys.strides[0] // 4, values.strides[0] // 4, m, heads, kv_heads, d, dv, position,
             window or 0, scale, softcap or 0.0, self.threads,
         )  # fmt: skip
+
+    def gated_activation(self, gate: Float32, up: Float32, activation: str) -> None:
+        """gate = activation(gate) * up, "silu" or "gelu"."""
+        _expect(gate.shape == up.shape and activation in ("silu", "gelu"), "gated_activation", gate, up)
+        self._call["gated_activation"](_in(gate), _in(up), gate.size, int(activation == "gelu"), self.threads)
+
+    def add(self, x: Float32, y: Float32) -> None:
+        """x += y."""
+        _expect(x.shape == y.shape, "add", x, y)
+        self._call["add"](_in(x), _in(y), x.size, self.threads)
 
 
 def _in(array: Float32) -> int:

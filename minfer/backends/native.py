@@ -14,6 +14,7 @@ import numpy as np
 from ..gates import resolve
 from ..gguf import Tensor
 from ..quantisation import Float32
+from ..rotary import Rotary
 from . import Gates, KvCache, Matrix
 from .cpu_kernels import INTEGER_TYPES, MOST_ROWS, CpuKernels, address_of, can_decode
 from .numpy import NumpyBackend, NumpyKvCache
@@ -57,6 +58,18 @@ class NativeBackend(NumpyBackend):
             self._packed = x, packed
         return self._packed[1]
 
+    def rms_norm(self, x: Float32, weight: Float32, epsilon: float) -> Float32:
+        self._packed = None
+        y = self._pool.take(*x.shape)
+        self._kernels.rms_norm(np.ascontiguousarray(x), weight, y, epsilon)
+        return y
+
+    def rope(self, x: Float32, rotary: Rotary, position: int) -> Float32:
+        self._packed = None
+        cosine, sine = self._turns.at(rotary, position, position + x.shape[0])
+        self._kernels.rope(x, cosine, sine, interleaved=rotary.interleaved)
+        return x
+
     def attention(
         self, q: Float32, cache: KvCache, layer: int, position: int, scale: float, window: int | None, softcap: float | None
     ) -> Float32:
@@ -67,3 +80,13 @@ class NativeBackend(NumpyBackend):
         keys, values = cache.keys[layer], cache.values[layer]
         self._kernels.attention(q, keys, values, out, scratch, position, scale, window, softcap)
         return out.reshape(m, -1)
+
+    def add(self, x: Float32, y: Float32) -> Float32:
+        self._packed = None
+        self._kernels.add(x, y)
+        return x
+
+    def gated(self, gate: Float32, up: Float32, activation: str) -> Float32:
+        self._packed = None
+        self._kernels.gated_activation(gate, up, activation)
+        return gate

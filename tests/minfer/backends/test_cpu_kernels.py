@@ -89,6 +89,48 @@ def test_what_is_no_number_does_not_become_one_by_rounding(kernels, bad):
     assert np.isfinite(np.delete(y, 3, axis=0)).all()
 
 
+@pytest.mark.parametrize(("rows", "d"), [(1, 1), (3, 16), (5, 640), (33, 17), (512, 100)])
+def test_rms_norm(kernels, rows, d):
+    x, w, y = random(rows, d), random(d, seed=1), poisoned(rows, d)
+    kernels.rms_norm(x, w, y, 1e-6)
+    wide = x.astype(np.float64)
+    np.testing.assert_allclose(y, wide / np.sqrt((wide**2).mean(-1, keepdims=True) + 1e-6) * w, rtol=2e-6, atol=1e-7)
+
+
+@pytest.mark.parametrize("interleaved", [False, True])
+@pytest.mark.parametrize(("m", "heads", "d", "pairs"), [(1, 1, 2, 1), (3, 2, 24, 9), (33, 3, 64, 32), (200, 4, 80, 40)])
+def test_rope(kernels, m, heads, d, pairs, interleaved):
+    x, angles = random(m, heads, d), random(m, 1, pairs, seed=1).astype(np.float64)
+    cosine, sine = np.cos(angles).astype(np.float32), np.sin(angles).astype(np.float32)
+    expected = x.astype(np.float64)
+    low, high = (slice(0, 2 * pairs, 2), slice(1, 2 * pairs, 2)) if interleaved else (slice(pairs), slice(pairs, 2 * pairs))
+    turned = (x[..., low] + 1j * x[..., high].astype(np.float64)) * np.exp(1j * angles)
+    expected[..., low], expected[..., high] = turned.real, turned.imag
+    kernels.rope(x, cosine, sine, interleaved=interleaved)
+    np.testing.assert_allclose(x, expected, atol=1e-6)
+
+
+@pytest.mark.parametrize("activation", ["silu", "gelu"])
+@pytest.mark.parametrize("count", [1, 15, 16, 17, 40000])
+def test_gated_activation(kernels, activation, count):
+    gate, up = 6 * random(count), random(count, seed=1)
+    gate[: min(count, 4)] = (-1e30, 200, -100, 0)[: min(count, 4)]
+    x, u = gate.astype(np.float64), up.astype(np.float64)
+    z = x if activation == "silu" else 2 * np.sqrt(2 / np.pi) * (x + 0.044715 * x**3)
+    with np.errstate(over="ignore"):
+        expected = x / (1 + np.exp(-z)) * u
+    kernels.gated_activation(gate, up, activation)
+    np.testing.assert_allclose(gate, expected, rtol=2e-6, atol=1e-7)
+
+
+@pytest.mark.parametrize("count", [1, 15, 40000])
+def test_add(kernels, count):
+    x, y = random(count), random(count, seed=1)
+    expected = x + y
+    kernels.add(x, y)
+    np.testing.assert_array_equal(x, expected)
+
+
 @pytest.mark.parametrize("softcap", [None, 1.5])
 @pytest.mark.parametrize("window", [None, 1, 5, 64, 100])
 @pytest.mark.parametrize(("position", "m"), [(0, 1), (0, 32), (0, 130), (63, 2), (100, 1), (70, 129), (300, 7)])
