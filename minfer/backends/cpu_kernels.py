@@ -28,6 +28,7 @@ MOST_ROWS = 8
 
 _ARGUMENTS = {
     "mmv": (c_int, c_void_p, c_void_p, c_void_p, c_int, c_int, c_int, c_int),
+    "dequantise": (c_int, c_void_p, c_void_p, c_long, c_int),
     "pack": (c_void_p, c_void_p, c_int, c_int, c_int),
     "integer_product": (c_int, c_void_p, c_void_p, c_void_p, c_void_p, c_int, c_int, c_int, c_int),
     "packed_bytes": (c_int, c_int),
@@ -73,6 +74,11 @@ class CpuKernels:
         (m, k), n = x.shape, y.shape[1]
         _expect(1 <= m <= MOST_ROWS and y.shape[0] == m and can_decode(kind, k), "mmv", x, y)
         self._call["mmv"](kind.id, weight, _in(x), _in(y), m, n, k, self.threads)
+
+    def dequantise(self, kind: Quantisation, weight: int, out: Float32) -> None:
+        """Fill out [..., k] from its blocks."""
+        _expect(can_decode(kind, out.shape[-1]), "dequantise", out)
+        self._call["dequantise"](kind.id, weight, _in(out), out.size, self.threads)
 
     def packed_floats(self, m: int, k: int) -> int:
         """Float32s of room that ``pack`` needs."""

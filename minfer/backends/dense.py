@@ -10,7 +10,7 @@ pass 0.7 s slower); int8 blocks with their scales, converted in cache for each t
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,8 +31,10 @@ _TRANSPOSED_ROWS = 256
 class DenseWeights:
     """Converts weights and keeps those that fit ``budget`` bytes."""
 
-    def __init__(self, budget: int) -> None:
+    def __init__(self, budget: int, convert: Callable[[Bytes, Quantisation, Float32], Float32] = dequantise) -> None:
+        """``convert`` fills a contiguous float32 array from stored rows."""
         self._budget = budget
+        self._convert = convert
         self._kept: dict[tuple[str, int], Float32] = {}
         self._buffer: Float32 = np.empty(0, np.float32)
         self.kept_bytes = 0
@@ -61,7 +63,7 @@ class DenseWeights:
         """The weight [n, k], columns contiguous where they are the longer axis: one token's product then runs over long
         columns, which OpenBLAS does at 25 GB/s where short rows give 15 (one EPYC core, k = 640)."""
         if n < k:
-            return dequantise(raw, kind, np.empty((n, k), np.float32))
+            return self._convert(raw, kind, np.empty((n, k), np.float32))
         dense = np.empty((k, n), np.float32).T
         for start, rows in self._blocks(raw, kind, n, k, _TRANSPOSED_ROWS):
             dense[start : start + len(rows)] = rows
@@ -74,5 +76,5 @@ class DenseWeights:
         for start in range(0, n, step):
             rows = min(step, n - start)
             block = self._buffer[: rows * k].reshape(rows, k)
-            dequantise(raw[start : start + rows], kind, block)
+            self._convert(raw[start : start + rows], kind, block)
             yield start, block

@@ -13,10 +13,11 @@ import numpy as np
 
 from ..gates import resolve
 from ..gguf import Tensor
-from ..quantisation import Float32
+from ..quantisation import Bytes, Float32, Quantisation, dequantise
 from ..rotary import Rotary
 from . import Gates, KvCache, Matrix
 from .cpu_kernels import INTEGER_TYPES, MOST_ROWS, CpuKernels, address_of, can_decode
+from .dense import DenseWeights
 from .numpy import NumpyBackend, NumpyKvCache
 
 
@@ -29,6 +30,7 @@ class NativeBackend(NumpyBackend):
         self._kernels = CpuKernels(library, int(self.gates["threads"]))
         self._integers = bool(self.gates["integers"]) and self._kernels.integers_fast
         self.gates["integers"] = self._integers
+        self._weights = DenseWeights(int(self.gates["weight_cache_bytes"]), self._dequantise)
         self._packed: tuple[Float32, Float32] | None = None
         """The activations that were packed last, and what they became: q, k and v are products of the same ones."""
 
@@ -90,3 +92,10 @@ class NativeBackend(NumpyBackend):
         self._packed = None
         self._kernels.gated_activation(gate, up, activation)
         return gate
+
+    def _dequantise(self, raw: Bytes, kind: Quantisation, out: Float32) -> Float32:
+        """As ``quantisation.dequantise``, on all cores for the types that the kernels read."""
+        if not can_decode(kind, out.shape[-1]):
+            return dequantise(raw, kind, out)
+        self._kernels.dequantise(kind, address_of(raw), out)
+        return out

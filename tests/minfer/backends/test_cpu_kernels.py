@@ -60,6 +60,16 @@ def test_mmv(kernels, name):
         np.testing.assert_array_less(np.abs(y - x.astype(np.float64) @ dense.T), 1e-6 * bound + 1e-30)
 
 
+@pytest.mark.parametrize("name", sorted(DECODED))
+def test_dequantise(kernels, name):
+    for n, k in zip((1, 7, 130), lengths(name), strict=True):
+        raw, dense = random_blocks(name, n, k, np.random.default_rng(n))
+        out = poisoned(n, k)
+        kernels.dequantise(KINDS[name], address_of(raw), out)
+        # One rounding fewer where a product and a sum are one instruction.
+        np.testing.assert_allclose(out, dense, rtol=2e-6, atol=2e-6 * np.abs(dense).max())
+
+
 @pytest.mark.parametrize("name", sorted(INTEGER_TYPES))
 def test_integer_product(kernels, name):
     for m, n, k in zip((1, 9, 32, 33, 70), (1, 7, 33, 130, 300), (*lengths(name), *lengths(name)[:2]), strict=True):
