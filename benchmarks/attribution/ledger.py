@@ -1,6 +1,7 @@
 """What changed between two decompositions, class by class and per unit of work: won, lost, hidden taxes, net.
 
-A change speeds one class up and may slow others down: their growth is its hidden tax, and only the net is its gain.
+A change speeds one class up and may slow others down: their growth is its hidden tax, and only the net is its gain. Where
+what was won is small beside what was lost, nobody paid a tax for it: then the growth is just lost.
 """
 
 from __future__ import annotations
@@ -14,6 +15,10 @@ from .spread import Figure, class_figure, difference, wall_figure
 
 WON, LOST, TAX, NEW, VANISHED, UNRESOLVED = "won", "lost", "hidden tax", "new", "vanished", "unresolved"
 COPY_ONLY = "copy-only"
+LEAST_GAIN = 0.1
+"""A class that won less than this share of what others lost is not what the change was for, unless the caller says so."""
+WORTH_NAMING = 0.001
+"""Of the wall: what won less than that was not the change's aim (a gap of one trace has no interval to say so)."""
 NOT_PUBLISHED = "not published"
 """Everything that a source did not tell apart. A class that only the other side names may be in it, so it joins it."""
 
@@ -37,7 +42,8 @@ class Ledger:
 
     unit: str
     target: str | None
-    """The class that the change was for: named by the caller, else the one that won most. None: nothing was won."""
+    """The class that the change was for: named by the caller, else the one that won most. None: nothing was won, or too
+    little beside what was lost (``LEAST_GAIN``)."""
     lines: tuple[Line, ...]
     """Largest change first."""
     won_ns: float
@@ -74,8 +80,7 @@ def ledger(
         old, new = _fold(old, new), _fold(new, old)
     changes = {name: _change(old.get(name), new.get(name)) for name in dict.fromkeys([*old, *new])}
     if target is None:
-        best = min(changes, key=lambda name: changes[name].value, default=None)
-        target = best if best is not None and changes[best].value < 0 else None
+        target = _most_won(changes, WORTH_NAMING * before.wall_ns / units[0])
     target_won = target is not None and target in changes and changes[target].value < 0
     lines = [
         Line(name, old.get(name), new.get(name), change, _kind(name, old, new, change, target if target_won else None))
@@ -127,6 +132,24 @@ def ledger_of_records(
     )
 
 
+def is_for_a_gain(won: float, lost: float) -> bool:
+    """Whether ``won`` is enough for what was ``lost`` beside it to be its tax. Both positive, in the same unit."""
+    return won > 0 and won >= LEAST_GAIN * lost
+
+
+def _most_won(changes: dict[str, Figure], least: float) -> str | None:
+    best = min(changes, key=lambda name: changes[name].value, default=None)
+    if best is None or -changes[best].value < least:
+        return None
+    lost = sum(change.value for change in changes.values() if change.value > 0 and not _unresolved(change))
+    return best if is_for_a_gain(-changes[best].value, lost) else None
+
+
+def _unresolved(change: Figure) -> bool:
+    spread = change.interval
+    return change.value == 0 or (spread is not None and spread.low <= 0 <= spread.high)
+
+
 def _why_not(wall: Wall) -> str:
     return "" if wall.decomposition else wall.why_not_decomposed or f"{wall.engine} was not decomposed"
 
@@ -161,8 +184,7 @@ def _kind(name: str, old: dict[str, Figure], new: dict[str, Figure], change: Fig
         return NEW
     if name not in new:
         return VANISHED
-    spread = change.interval
-    if change.value == 0 or (spread is not None and spread.low <= 0 <= spread.high):
+    if _unresolved(change):
         return UNRESOLVED
     if change.value < 0:
         return WON

@@ -83,7 +83,8 @@ def ledger_lines(ledger: Ledger) -> list[str]:
         names = ", ".join(f"{move.name} {signed(move.seconds)}" for move in moves) or "nothing proved"
         lines.append(f"  {title:<10} {signed(sum(move.seconds for move in moves)):>12}   {names}")
     lines.append(f"  {'rest':<10} {signed(ledger.rest_seconds):>12}   noise, gaps and what is still undecided")
-    lines.append(f"  {'net':<10} {signed(ledger.net_seconds):>12}   the wall of head minus that of base: {ledger.wall}")
+    word = "longer" if ledger.net_seconds > 0 else "shorter"
+    lines.append(f"  {'net':<10} {signed(ledger.net_seconds):>12}   head's wall is {word} by that; verdict: {ledger.wall}")
     return lines
 
 

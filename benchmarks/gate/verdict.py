@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ..attribution.ledger import LOST, TAX
+from ..attribution.ledger import LOST, TAX, is_for_a_gain
 from ..attribution.statistics.paired import Finding, Verdict, pairs_to_convict
 from .compare import Comparison, Settings
 from .compiled import Compiled
@@ -37,12 +37,13 @@ class Ledger:
     won: tuple[Move, ...]
     """Classes proved faster; seconds below 0."""
     tax: tuple[Move, ...]
-    """Classes proved slower; seconds above 0. Beside something won it is the hidden tax, alone it is lost."""
+    """Classes proved slower; seconds above 0. Beside a gain worth the name it is the hidden tax, else it is lost."""
 
     @property
     def tax_word(self) -> str:
         """What the growth is called here."""
-        return TAX if self.won else LOST
+        won, lost = (sum(abs(move.seconds) for move in moves) for moves in (self.won, self.tax))
+        return TAX if is_for_a_gain(won, lost) else LOST
 
     @property
     def net_seconds(self) -> float:

@@ -49,6 +49,16 @@ def test_where_nothing_was_won_growth_is_a_loss():
     assert kinds(result)["gemm"] == LOST
 
 
+def test_a_small_gain_beside_a_large_loss_makes_that_no_tax():
+    before, after = whole(gemm=1000, norm=100, rope=50), whole(gemm=1500, norm=60, rope=50)
+    found = ledger(before, after)
+    assert (found.target, found.tax_ns, found.lost_ns, found.won_ns) == (None, 0.0, 500.0, 40.0)
+    assert kinds(found)["gemm"] == LOST
+    named = ledger(before, after, target="norm")
+    assert (named.target, named.tax_ns, named.lost_ns, kinds(named)["gemm"]) == ("norm", 500.0, 0.0, TAX)
+    assert ledger(before, whole(gemm=1400, norm=60, rope=50)).tax_ns == 400.0  # a tenth is enough
+
+
 def test_a_named_target_that_grew_is_a_loss_not_a_tax():
     result = ledger(whole(gemm=100, norm=10), whole(gemm=120, norm=5), target="gemm")
     assert (kinds(result)["gemm"], result.target_net_ns) == (LOST, None)

@@ -68,7 +68,7 @@ def test_the_ledger_adds_up_and_calls_growth_beside_a_gain_hidden_tax():
     text = report_text.render(result(WALL, SLOW, FAST))
     assert "hidden tax      +200 us   attention +200 us" in text
     assert "won             -500 us   q6_K GEMM -500 us" in text
-    assert "net             +400 us   the wall of head minus that of base: SLOWER" in text
+    assert "net             +400 us   head's wall is longer by that; verdict: SLOWER" in text
 
 
 def test_too_few_pairs_to_find_anything_say_how_many_could():
