@@ -63,6 +63,8 @@ ENGINES: dict[str, str] = {"minfer": "#4477AA", "llama.cpp": "#EE7733", "transfo
 BETTER = "#009988"
 WORSE = "#CC3311"
 UNDECIDED = "#8C8C8C"
+# Two things set side by side, neither of them the better one.
+SIDES = ("#4477AA", "#EE7733")
 
 
 def ink(kernel_class: str) -> Ink:

@@ -118,7 +118,8 @@ _ALL = (
     Metric(
         "tax_ms", "Hidden tax", "ms", "lower", "Milliseconds that a change added to other classes than the one it sped up."
     ),
-    Metric("net_ms", "Net", "ms", "higher", "Won minus tax."),
+    Metric("lost_ms", "Lost", "ms", "lower", "Milliseconds by which classes grew, with no gain beside them worth the name."),
+    Metric("net_ms", "Net, traced", "ms", "higher", "By how much the traced wall became shorter; below zero it is longer."),
     Metric(
         "intensity",
         "Intensity",

@@ -5,19 +5,17 @@ from __future__ import annotations
 import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Literal
 
 from benchmarks.attribution.checks import best_wall
 from benchmarks.attribution.expiry import Reason, expiries
-from benchmarks.attribution.ledger import LOST, NEW, TAX, VANISHED, WON, Ledger, ledger_of_records
+from benchmarks.attribution.ledger import LOST, NEW, TAX, VANISHED, WON, WORTH_NAMING, Ledger, ledger_of_records
 from benchmarks.attribution.pair import PairError
 from benchmarks.attribution.record import Record, Wall
 from benchmarks.attribution.recover import CeilingError, Entry, queue
 
 from .commits import Known
+from .compare import State, history_answer
 from .portrait import PEER, with_range
-
-State = Literal["good", "bad", "unsure"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,10 +63,6 @@ def trustworthy(record: Record, wall: Wall) -> Answer:
     return Answer("Is it trustworthy?", "good", f"all {len(checks)} checks passed; {quarantined}", "trust")
 
 
-WORTH_NAMING = 0.001
-"""Of the wall: below it a part's change is not named, whatever its interval (a gap of one trace has none)."""
-
-
 def what_moved(before: tuple[Record, Wall] | None, after: tuple[Record, Wall]) -> tuple[Answer, Ledger | None]:
     """The newest commit against the one measured before it."""
     question = "What moved?"
@@ -79,18 +73,12 @@ def what_moved(before: tuple[Record, Wall] | None, after: tuple[Record, Wall]) -
     except PairError as error:
         return Answer(question, "unsure", str(error), "compare"), None
     sides = {"from": before[0].commit[:12], "to": after[0].commit[:12]}
-    net = book.net.scaled(1e-6)
-    if net.interval is not None and net.interval.low <= 0 <= net.interval.high:
-        verdict: State = "unsure"
-        word = f"no change that the samples resolve: net won {with_range(net, '+,.3g')} ms"
-    else:
-        verdict = "good" if net.value > 0 else "bad"
-        word = f"{'FASTER' if net.value > 0 else 'SLOWER'}: net {with_range(net, '+,.3g')} ms won"
+    sentence, verdict = history_answer(book, (before[0].commit[:8], after[0].commit[:8]))
     least = WORTH_NAMING * statistics.median(after[1].samples_ns)
     kinds = (WON, LOST, TAX, NEW, VANISHED)
     moved = [line for line in book.lines if line.kind in kinds and abs(line.change.value) >= least][:3]
     lines = ", ".join(f"{line.name} {line.change.value / 1e6:+,.3g} ms ({line.kind})" for line in moved)
-    text = f"{word} against {before[0].commit[:8]}" + (f"; {lines}" if lines else "")
+    text = f"{sentence.removesuffix('.')}" + (f"; {lines}" if lines else "")
     return Answer(question, verdict, text, "compare", sides), book
 
 

@@ -56,13 +56,15 @@ def show_table(frame: pd.DataFrame, name: str, *, chips: str | None = None, heig
 
 
 def _form(column: pd.Series) -> str:
-    """Four significant digits for the column's largest value; whole numbers stay whole."""
-    values = pd.to_numeric(column, errors="coerce").abs()
-    largest = float(values.max()) if values.notna().any() else 0.0
-    if (values.dropna() % 1 == 0).all():
+    """Four significant digits for the column's largest value, two decimals where it also holds small ones."""
+    values = pd.to_numeric(column, errors="coerce").abs().dropna()
+    values = values[values > 0]
+    if (values % 1 == 0).all():
         return "%d"
-    digits = max(0, 3 - math.floor(math.log10(largest))) if largest > 0 else 0
-    return f"%.{min(digits, 6)}f"
+    digits = 3 - math.floor(math.log10(float(values.max())))
+    if values.min() < 0.1:
+        digits = max(digits, 2)
+    return f"%.{min(max(digits, 0), 6)}f"
 
 
 def _csv_cell(value: Any) -> Any:

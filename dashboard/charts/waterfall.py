@@ -7,7 +7,7 @@ import plotly.graph_objects as go
 from benchmarks.attribution.ledger import UNRESOLVED, Ledger
 from benchmarks.attribution.spread import Figure
 
-from ..colours import BETTER, UNDECIDED, WORSE
+from ..colours import BETTER, SIDES, UNDECIDED, WORSE
 from ..portrait import with_range
 from ..text import for_hover
 from .axes import style, whiskers
@@ -15,10 +15,13 @@ from .axes import style, whiskers
 _WALL = "#6B7A90"
 
 
-def waterfall(book: Ledger, before_ns: float, after_ns: float, labels: tuple[str, str]) -> go.Figure:
+def waterfall(
+    book: Ledger, before_ns: float, after_ns: float, labels: tuple[str, str], words: dict[str, str] | None = None
+) -> go.Figure:
     """Horizontal, so that names stay readable on a phone: the first wall, each line by size, the second wall. In ms.
 
-    A change is green where time was won, red where it was lost, grey where its interval holds zero.
+    A change is teal where time was won, red where it was lost, grey where its interval holds zero. ``words`` say the kinds
+    of lines otherwise than the ledger does; it is then no matter of better and worse, and the colours are the two sides'.
     """
     walls = (Figure(before_ns), Figure(after_ns))
     names, starts, changes, colours, hover = (
@@ -34,9 +37,12 @@ def waterfall(book: Ledger, before_ns: float, after_ns: float, labels: tuple[str
         starts.append(level)
         changes.append(line.change)
         level += line.change.value / 1e6
-        colours.append(UNDECIDED if line.kind == UNRESOLVED else BETTER if line.change.value < 0 else WORSE)
+        less, more = (BETTER, WORSE) if words is None else SIDES
+        colours.append(UNDECIDED if line.kind == UNRESOLVED else less if line.change.value < 0 else more)
         sides = " → ".join("absent" if side is None else f"{side.value / 1e6:,.4g}" for side in (line.before, line.after))
-        hover.append(f"{sides} ms: {with_range(line.change.scaled(1e-6), '+,.4g')} ms, {line.kind}")
+        hover.append(
+            f"{sides} ms: {with_range(line.change.scaled(1e-6), '+,.4g')} ms, {(words or {}).get(line.kind, line.kind)}"
+        )
     names.append(for_hover(labels[1]))
     starts.append(0.0)
     changes.append(walls[1])

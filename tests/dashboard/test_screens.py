@@ -106,32 +106,6 @@ def test_older_and_newer_step_through_the_measured_commits(open_screen, history)
     assert commits[-1] in words(test)
 
 
-def test_compare_refuses_what_is_no_pair_and_says_why(open_screen, history):
-    test = open_screen("compare", history, **{"from-nt": "512", "to-nt": "3325"})
-    assert "Not a pair" in test.error[0].value
-    assert "nt 512 against 3325" in test.error[0].value
-    assert "alone" in " ".join(charts(test)) or "sides" in charts(test)
-
-
-def test_compare_of_engines_of_one_window_is_a_pair(open_screen, history):
-    commits = [json.loads(line)["commit"] for line in (history / "commits.jsonl").read_text().splitlines()]
-    test = open_screen("compare", history, **{"from": commits[-1][:12], "from-wall": "llama.cpp cuda, ubatch 2048"})
-    assert not test.error
-    assert any("ratio @3325" in frame.value for frame in test.dataframe)
-
-
-def test_compare_of_engines_of_two_windows_is_refused(open_screen, history):
-    test = open_screen("compare", history, **{"from-wall": "llama.cpp cuda, ubatch 2048"})
-    assert "window" in test.error[0].value
-
-
-def test_the_ledger_closes_on_the_screen(open_screen, history):
-    test = open_screen("compare", history)
-    ledger = next(frame.value for frame in test.dataframe if "change (ms)" in frame.value)
-    bars = charts(test)["waterfall"][0]
-    assert ledger["change (ms)"].sum() == pytest.approx(bars["x"][-1] - bars["x"][0])
-
-
 def test_the_queue_opens_its_arithmetic_out(open_screen, history):
     test = open_screen("queue", history)
     chain = test.code[0].value
