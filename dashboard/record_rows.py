@@ -41,7 +41,7 @@ class RecordRows:
 
 
 def _slim(record: Record) -> Record:
-    """The record without its splits and symbols: what questions over many commits need, at a tenth of the size."""
+    """The record without splits, symbols and timelines: what questions over many commits need, at a tenth of the size."""
     return dataclasses.replace(record, walls=tuple(map(_without_splits, record.walls)))
 
 
@@ -50,7 +50,7 @@ def _without_splits(wall: Wall) -> Wall:
     if taken is None:
         return wall
     classes = tuple(dataclasses.replace(item, splits=(), symbols=()) for item in taken.classes)
-    return dataclasses.replace(wall, decomposition=dataclasses.replace(taken, classes=classes))
+    return dataclasses.replace(wall, decomposition=dataclasses.replace(taken, classes=classes, timeline=None))
 
 
 def _wall(record: Record, wall: Wall) -> Row:

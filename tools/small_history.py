@@ -203,10 +203,25 @@ def _wall(
         samples_ns=samples,
         traced_ns=traced,
         quarantined=bad,
-        decomposition=r.Decomposition(total, busy, copy, gaps, tuple(classes), stray),
+        decomposition=r.Decomposition(
+            total, busy, copy, gaps, tuple(classes), stray, timeline=_timeline(classes, layers // 2)
+        ),
         peak_memory_bytes=6 << 30,
         checks=checks,
     )
+
+
+def _timeline(classes: list[r.ClassTime], layer: int) -> r.LayerTimeline:
+    """A layer's launches with 2 us between them, the norms on a second stream beside what runs there."""
+    launches, start = [], 0
+    for item in classes:
+        for split in item.splits:
+            if split.layer == layer:
+                beside = item.name == "norm"
+                symbol = item.symbols[0] if item.symbols else item.name
+                launches.append(r.LayerLaunch(split.operation, item.name, symbol, start, split.ns, 7 if beside else 0))
+                start += 0 if beside else split.ns + 2000
+    return r.LayerTimeline(layer, tuple(sorted(launches, key=lambda launch: launch.start_ns)))
 
 
 def _class(name: str, cost: float, nt: int, ours: bool, layers: int) -> r.ClassTime:

@@ -6,6 +6,7 @@ import streamlit as st
 
 from dashboard import session
 from dashboard.charts.portrait import average_launches, layer_timeline, split_bars, wall_bars
+from dashboard.charts.timeline import launch_table, launch_timeline, timeline_sentence
 from dashboard.choices import choose, choose_commit, step_buttons
 from dashboard.commits import body_of
 from dashboard.portrait import checks_table, class_table, quoted, short_labels, wall_label
@@ -61,26 +62,32 @@ st.caption(
 show_table(class_table(record, wall), f"classes-{row['short']}-{wall.engine}-{wall.nt}", chips="class")
 
 splits = [(item.name, split) for item in wall.decomposition.classes for split in item.splits]
+layers = sorted({split.layer for _, split in splits if split.layer is not None})
 if splits:
     st.subheader("Where inside the classes", anchor=False)
-    layers = sorted({split.layer for _, split in splits if split.layer is not None})
     by = "operation"
     if len(layers) > 1:
         forms = ["operation", "layer"]
         by = str(st.segmented_control("Split by", forms, default="operation", required=True, key="by", bind="query-params"))
     session.show_chart(split_bars(splits, by), "splits", f"Time by {by}")
+
+timeline = wall.decomposition.timeline
+if timeline is not None and timeline.launches:
+    st.subheader("One layer", anchor=False)
+    st.caption(for_markdown(timeline_sentence(timeline), 300))
+    session.show_chart(launch_timeline(timeline), "layer", f"Launches of layer {timeline.layer} over time")
+    with st.expander(f"All {len(timeline.launches)} launches", icon=":material/table_rows:"):
+        show_table(launch_table(timeline), f"layer-{row['short']}-{wall.engine}-{wall.nt}", chips="class", height=400)
+elif splits:
+    st.subheader("One layer", anchor=False)
+    why = "this record holds no start times, so gaps between launches are not in it"
     if len(layers) > 1:
         layer = int(choose("Layer", [str(item) for item in layers], "layer", str(layers[len(layers) // 2])))
-        st.caption(
-            "One layer end to end, in the order of the record: device time only, the gaps between launches are not in it."
-        )
+        st.caption(f"One layer end to end, in the order of the record; {why}.")
         inside = [item for item in splits if item[1].layer == layer]
         session.show_chart(layer_timeline(inside), "layer", f"Operations of layer {layer}")
     elif inside := average_launches(splits):
-        st.caption(
-            "One average launch of each operation, end to end: layers of one shape stand together in this record. "
-            "Device time only, the gaps between launches are not in it."
-        )
+        st.caption(f"One average launch of each operation, end to end: layers of one shape stand together; {why}.")
         session.show_chart(layer_timeline(inside), "layer", "One average launch of each operation")
 
 st.subheader("Checks", anchor=False)

@@ -5,7 +5,9 @@ import shutil
 
 import pytest
 
+from benchmarks.attribution.record import LayerLaunch, LayerTimeline
 from benchmarks.attribution.statistics.calibration import Calibration, Trial
+from dashboard.charts.timeline import launch_table, timeline_sentence
 from tests.dashboard.conftest import charts
 
 SCREENS = ("overview", "commit", "compare", "queue", "kernels", "predictions", "changes", "trust")
@@ -181,6 +183,7 @@ def test_a_record_that_merged_its_layers_shows_an_average_launch_of_each_operati
     for path in (folder / "h200" / "records").glob("*.jsonl"):
         record = json.loads(path.read_text())
         for wall in record["walls"]:
+            wall["decomposition"]["timeline"] = None
             for item in wall["decomposition"]["classes"]:
                 merged = {}
                 for split in item["splits"]:
@@ -194,3 +197,32 @@ def test_a_record_that_merged_its_layers_shows_an_average_launch_of_each_operati
     splits = [split for item in record["walls"][0]["decomposition"]["classes"] for split in item["splits"]]
     assert set(drawn) == {split["operation"] for split in splits if split["launches"] > 1}
     assert any("average launch" in item.value for item in test.caption)
+
+
+def test_a_layers_launches_stand_at_their_times(open_screen, history):
+    commit = json.loads((history / "commits.jsonl").read_text().splitlines()[-1])["commit"]
+    record = json.loads((history / "h200" / "records" / f"{commit}.jsonl").read_text())
+    timeline = next(w for w in record["walls"] if w["nt"] == 512)["decomposition"]["timeline"]
+    test = open_screen("commit", history, nt="512")
+    drawn = sorted(
+        (base, length) for trace in charts(test)["layer"] for base, length in zip(trace["base"], trace["x"], strict=True)
+    )
+    assert drawn == sorted((item["start_ns"] / 1e3, item["ns"] / 1e3) for item in timeline["launches"])
+    table = next(frame.value for frame in test.dataframe if "gap before (µs)" in frame.value)
+    assert list(table["start (µs)"]) == sorted(table["start (µs)"])
+    assert "Layer 1 as it ran" in words(test).replace("\\", "")
+    assert any("stream 7" in name for trace in charts(test)["layer"] for name in trace["y"])
+
+
+def test_gaps_of_a_layer_are_where_nothing_ran():
+    launches = (
+        LayerLaunch("a", "norm", "norm<1>", 0, 1000, 0),
+        LayerLaunch("b", "rope", "rope<1>", 500, 1500, 7),  # begins beside a
+        LayerLaunch("c", "norm", "norm<1>", 5000, 1000, 0),  # 3 us after b
+    )
+    timeline = LayerTimeline(4, launches, left_out=2)
+    assert list(launch_table(timeline)["gap before (µs)"]) == [0.0, -0.5, 3.0]
+    said = timeline_sentence(timeline)
+    assert "3 launches in 6 µs" in said
+    assert "3 µs of them (50 %)" in said
+    assert "2 more launches" in said
