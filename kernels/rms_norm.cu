@@ -5,23 +5,22 @@
 // out       f16 [rows, width]
 //
 // Variants tried
-//   _f32        one block a row, f32 in, f16 out: what the next matrix product reads     current
+//   _f32        one block a row, f32 in, f16 out: what the next matrix product reads; a row of up to 4 * 4 elements a
+//               thread stays in registers between its sum and its scaling; 1024 threads where rows are few     current
 //   _heads_f16  one warp a row, f16 to f16: queries and keys of Qwen 3 and Gemma 3       current
 //   _f16        one block a row, f16 to f16: Gemma's norms after a block                 current
 //   _residual   adds a f16 product to the f32 residual, then norms it: one pass for two  current
 #include "common.cuh"
 
-constexpr int THREADS = 256;
+constexpr int THREADS = 256, MOST_THREADS = 1024, KEPT = 4;
 
 DEVICE float block_sum(float v) {
-    __shared__ float partial[THREADS / 32];
+    __shared__ float partial[MOST_THREADS / 32];
+    const int lane = threadIdx.x & 31;
     v = warp_sum(v);
-    if ((threadIdx.x & 31) == 0) partial[threadIdx.x >> 5] = v;
+    if (lane == 0) partial[threadIdx.x >> 5] = v;
     __syncthreads();
-    float total = 0.0f;
-#pragma unroll
-    for (int i = 0; i < THREADS / 32; i++) total += partial[i];
-    return total;
+    return warp_sum(lane < blockDim.x / 32 ? partial[lane] : 0.0f);
 }
 
 DEVICE float square_sum(float4 v) { return v.x * v.x + v.y * v.y + v.z * v.z + v.w * v.w; }
@@ -31,20 +30,38 @@ DEVICE uint2 scaled(float4 v, float4 w, float scale) {
                       pack_f16(clamp_f16(v.z * scale * w.z), clamp_f16(v.w * scale * w.w)));
 }
 
-KERNEL(THREADS) minfer_rms_norm_f32(const float* x, const float* weight, f16* out, int width, float epsilon) {
-    const float4* row = (const float4*)(x + (long long)blockIdx.x * width);
+// One row a block: read(i) gives four elements, once each; they are scaled from registers where those suffice.
+template <class Read>
+DEVICE void norm_row(Read read, const float4* row, const float4* weight, uint2* out, int quads, float epsilon) {
+    float4 kept[KEPT];
     float sum = 0.0f;
-    for (int i = threadIdx.x; i < width / 4; i += THREADS) sum += square_sum(row[i]);
-    const float scale = rsqrtf(block_sum(sum) / width + epsilon);
-    uint2* to = (uint2*)(out + (long long)blockIdx.x * width);
-    for (int i = threadIdx.x; i < width / 4; i += THREADS) to[i] = scaled(row[i], ((const float4*)weight)[i], scale);
+#pragma unroll
+    for (int j = 0; j < KEPT; j++) {
+        const int i = threadIdx.x + j * blockDim.x;
+        kept[j] = i < quads ? read(i) : make_float4(0.0f, 0.0f, 0.0f, 0.0f);
+        sum += square_sum(kept[j]);
+    }
+    for (int i = threadIdx.x + KEPT * blockDim.x; i < quads; i += blockDim.x) sum += square_sum(read(i));
+    const float scale = rsqrtf(block_sum(sum) / (4 * quads) + epsilon);
+#pragma unroll
+    for (int j = 0; j < KEPT; j++) {
+        const int i = threadIdx.x + j * blockDim.x;
+        if (i < quads) out[i] = scaled(kept[j], weight[i], scale);
+    }
+    for (int i = threadIdx.x + KEPT * blockDim.x; i < quads; i += blockDim.x) out[i] = scaled(row[i], weight[i], scale);
 }
 
-KERNEL(THREADS) minfer_rms_norm_residual(float* x, const f16* product, const float* weight, f16* out, int width, float epsilon) {
+KERNEL(MOST_THREADS) minfer_rms_norm_f32(const float* x, const float* weight, f16* out, int width, float epsilon) {
+    const float4* row = (const float4*)(x + (long long)blockIdx.x * width);
+    uint2* to = (uint2*)(out + (long long)blockIdx.x * width);
+    norm_row([&](int i) { return row[i]; }, row, (const float4*)weight, to, width / 4, epsilon);
+}
+
+KERNEL(MOST_THREADS) minfer_rms_norm_residual(float* x, const f16* product, const float* weight, f16* out, int width, float epsilon) {
     float4* row = (float4*)(x + (long long)blockIdx.x * width);
     const uint2* added = (const uint2*)(product + (long long)blockIdx.x * width);
-    float sum = 0.0f;
-    for (int i = threadIdx.x; i < width / 4; i += THREADS) {
+    uint2* to = (uint2*)(out + (long long)blockIdx.x * width);
+    const auto sum_of = [&](int i) {
         float4 v = row[i];
         const uint2 a = added[i];
         v.x += low_f16(a.x);
@@ -52,11 +69,9 @@ KERNEL(THREADS) minfer_rms_norm_residual(float* x, const f16* product, const flo
         v.z += low_f16(a.y);
         v.w += high_f16(a.y);
         row[i] = v;
-        sum += square_sum(v);
-    }
-    const float scale = rsqrtf(block_sum(sum) / width + epsilon);
-    uint2* to = (uint2*)(out + (long long)blockIdx.x * width);
-    for (int i = threadIdx.x; i < width / 4; i += THREADS) to[i] = scaled(row[i], ((const float4*)weight)[i], scale);
+        return v;
+    };
+    norm_row(sum_of, row, (const float4*)weight, to, width / 4, epsilon);
 }
 
 KERNEL(THREADS) minfer_rms_norm_f16(const f16* x, const float* weight, f16* out, int width, float epsilon) {

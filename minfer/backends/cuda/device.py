@@ -68,7 +68,7 @@ class Device:
         self.stream_handle = ctypes.c_void_p(self.stream.ptr)
         self._stage: Any = None
         self._modules: dict[str, Module] = {}
-        self._kernels: dict[tuple[str, int], Kernel] = {}
+        self._kernels: dict[tuple[str, int, int], Kernel] = {}
 
     def use(self) -> None:
         """Make the stream CuPy's and cuBLAS's current one in this thread."""
@@ -77,12 +77,12 @@ class Device:
 
     def kernel(self, source: str, name: str, layout: str, threads: int, shared: int = 0) -> Kernel:
         """Kernel ``minfer_<name>`` of ``kernels/<source>.cu``, compiled and loaded when first asked for."""
-        found = self._kernels.get((name, shared))
+        found = self._kernels.get((name, threads, shared))
         if found is None:
             if source not in self._modules:
                 self._modules[source] = Module(source, build(source, self.target).path.read_bytes())
             found = self._modules[source].kernel(f"minfer_{name}", layout, threads, shared)
-            self._kernels[name, shared] = found
+            self._kernels[name, threads, shared] = found
         return found
 
     def allocate(self, nbytes: int) -> DeviceMemory:

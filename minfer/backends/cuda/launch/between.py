@@ -5,6 +5,12 @@ from __future__ import annotations
 from ..arrays import DeviceArray
 from ..device import Device
 from .checks import blocks, expect
+from .weights import FEW_ROWS
+
+
+def _row_threads(rows: int) -> int:
+    """Threads a row: with few rows the reads of one should not wait for each other."""
+    return 1024 if rows <= FEW_ROWS else 256
 
 
 def rms_norm(device: Device, x: DeviceArray, weight: DeviceArray, out: DeviceArray, epsilon: float) -> None:
@@ -18,7 +24,8 @@ def rms_norm(device: Device, x: DeviceArray, weight: DeviceArray, out: DeviceArr
         kernel = device.kernel("rms_norm", "rms_norm_heads_f16", "PPPiif", 256)
         kernel(device.stream_handle, blocks(rows, 8), x.pointer, weight.pointer, out.pointer, rows, width, epsilon)
         return
-    kernel = device.kernel("rms_norm", f"rms_norm_{x.dtype}", "PPPif", 256)
+    threads = _row_threads(x.shape[0]) if x.dtype == "f32" else 256
+    kernel = device.kernel("rms_norm", f"rms_norm_{x.dtype}", "PPPif", threads)
     kernel(device.stream_handle, (x.shape[0], 1, 1), x.pointer, weight.pointer, out.pointer, width, epsilon)
 
 
@@ -31,7 +38,7 @@ def rms_norm_residual(
     expect("what is added to a residual", y, "f16", x.shape, 4)
     expect("a norm's weight", weight, "f32", (width,), 4)
     expect("a norm's result", out, "f16", x.shape)
-    kernel = device.kernel("rms_norm", "rms_norm_residual", "PPPPif", 256)
+    kernel = device.kernel("rms_norm", "rms_norm_residual", "PPPPif", _row_threads(x.shape[0]))
     pointers = x.pointer, y.pointer, weight.pointer, out.pointer
     kernel(device.stream_handle, (x.shape[0], 1, 1), *pointers, width, epsilon)
 
