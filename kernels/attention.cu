@@ -383,17 +383,23 @@ KERNEL(128) minfer_attention_decode(const f16* q, const f16* keys, const f16* va
     }
 }
 
-// Block (head, token): partial f32 [nt, heads, splits, width + 2] -> out f16 [nt, heads * width].
+// Block (head, token): partial f32 [nt, heads, splits, width + 2] -> out f16 [nt, heads * width]. Each warp weighs the splits, a
+// lane a split, so that their reads do not wait for each other.
 KERNEL(128) minfer_attention_combine(const float* partial, f16* out, int heads, int width, int splits) {
-    const float* from = partial + ((long long)blockIdx.y * heads + blockIdx.x) * splits * (width + 2);
+    const int step = width + 2, lane = threadIdx.x & 31;
+    const float* from = partial + ((long long)blockIdx.y * heads + blockIdx.x) * splits * step;
     float above = NEGATIVE, total = 0.0f;
-    for (int s = 0; s < splits; s++) above = fmaxf(above, from[s * (width + 2) + width]);
-    for (int s = 0; s < splits; s++) total += from[s * (width + 2) + width + 1] * __expf(from[s * (width + 2) + width] - above);
+    for (int s = lane; s < splits; s += 32) above = fmaxf(above, from[s * step + width]);
+    above = warp_max(above);
+    for (int s = lane; s < splits; s += 32) total += from[s * step + width + 1] * __expf(from[s * step + width] - above);
+    total = warp_sum(total);
     for (int e = threadIdx.x; e < width; e += 128) {
         float sum = 0.0f;
+#pragma unroll 8
         for (int s = 0; s < splits; s++) {
-            const float* part = from + s * (width + 2);
-            if (part[width + 1] > 0.0f) sum += part[e] * __expf(part[width] - above);
+            const float* part = from + s * step;
+            // A split without keys left its sums unset.
+            sum += part[width + 1] > 0.0f ? part[e] * __expf(part[width] - above) : 0.0f;
         }
         out[((long long)blockIdx.y * heads + blockIdx.x) * width + e] = f32_to_f16(sum / total);
     }
