@@ -8,9 +8,11 @@
 // Variants tried
 //   (any type)  four rows a block of 128 threads, eight weights a thread decoded to f32, exact activations. 0.86 TB/s of
 //               q4_K, 0.93 of q6_K on an H200: 8.6 instructions a weight, most of them the block's scales     current but for
-//   q4_K, q6_K  32 weights a thread on the f32 units: 1.4 and 2.0 TB/s, bound by four instructions a weight (and, shift,
+//   q4_K, q6_K  32 weights a thread on the f32 units: 1.4 and 1.7 TB/s, bound by four instructions a weight (and, shift,
 //               convert at a quarter of the rate, multiply)                                                   gone
-//   q4_K, q6_K  on the matrix units, activations exact: see mmv_tile.cuh                                       current
+//   q4_K, q6_K  on the matrix units, activations exact: see mmv_tile.cuh. On an H200 2.35 TB/s of gate or up, 2.5 of the head;
+//               2 to 4 stages and 2 to 14 warps a block are within a tenth of each other                       current
+//   _group      up to three matrices of one input in a launch: at a decode step                                current
 #include "mmv_tile.cuh"
 
 constexpr int ROWS = 4, THREADS = 128;
@@ -58,10 +60,49 @@ DEVICE void mmv(const u8* weights, const f16* x, const float* bias, void* out, i
 }
 
 KERNEL(256) minfer_mmv_q4_K(const u8* weights, const f16* x, const float* bias, void* out, int n, int k, float scale, int wide) {
-    mmv_tile<TileQ4>(weights, x, bias, out, n, k, scale, wide);
+    mmv_tile<TileQ4>(blockIdx.x, weights, x, bias, out, n, k, scale, wide);
 }
 KERNEL(256) minfer_mmv_q6_K(const u8* weights, const f16* x, const float* bias, void* out, int n, int k, float scale, int wide) {
-    mmv_tile<TileQ6>(weights, x, bias, out, n, k, scale, wide);
+    mmv_tile<TileQ6>(blockIdx.x, weights, x, bias, out, n, k, scale, wide);
+}
+
+// Several matrices that meet the same activations, in one launch: queries, keys and values, or gate and up. Each part is its
+// weights, bias and result with its rows and its type: 4 for q4_K, 6 for q6_K; n = 0 for none.
+struct Part {
+    const u8* weights;
+    const float* bias;
+    void* out;
+    int n, type;
+};
+
+template <bool mixed>
+DEVICE void mmv_group(const f16* x, int k, float scale, const Part (&parts)[3]) {
+    int tile = blockIdx.x;
+#pragma unroll
+    for (int i = 0; i < 3; i++) {
+        const Part& part = parts[i];
+        const int tiles = (part.n + TILE_ROWS - 1) / TILE_ROWS;
+        if (tile >= 0 && tile < tiles) {
+            if (mixed && part.type == 6)
+                mmv_tile<TileQ6>(tile, part.weights, x, part.bias, part.out, part.n, k, scale, 0);
+            else
+                mmv_tile<TileQ4>(tile, part.weights, x, part.bias, part.out, part.n, k, scale, 0);
+            return;
+        }
+        tile -= tiles;
+    }
+}
+
+#define PARTS \
+    const u8 *w0, const float *b0, void *o0, int n0, int t0, const u8 *w1, const float *b1, void *o1, int n1, int t1, \
+        const u8 *w2, const float *b2, void *o2, int n2, int t2
+KERNEL(256) minfer_mmv_q4_K_group(const f16* x, int k, float scale, PARTS) {
+    const Part parts[3] = {{w0, b0, o0, n0, t0}, {w1, b1, o1, n1, t1}, {w2, b2, o2, n2, t2}};
+    mmv_group<false>(x, k, scale, parts);
+}
+KERNEL(256) minfer_mmv_group(const f16* x, int k, float scale, PARTS) {
+    const Part parts[3] = {{w0, b0, o0, n0, t0}, {w1, b1, o1, n1, t1}, {w2, b2, o2, n2, t2}};
+    mmv_group<true>(x, k, scale, parts);
 }
 
 #define VARIANT(name, type)                                                                                               \

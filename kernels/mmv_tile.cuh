@@ -145,11 +145,12 @@ struct TileQ6 {
 
 // Shared memory of a block of threads: T::stages tiles a warp, each 16 rows and the activations that meet them.
 template <class T>
-DEVICE void mmv_tile(const u8* weights, const f16* x, const float* bias, void* out, int n, int k, float scale, int wide) {
+DEVICE void mmv_tile(int tile_of_rows, const u8* weights, const f16* x, const float* bias, void* out, int n, int k, float scale,
+                     int wide) {
     extern __shared__ __align__(128) u8 shared[];
     constexpr int STAGE = TILE_ROWS * T::pitch + X_BYTES, PIECES = TILE_ROWS * T::pieces;
     const int lane = threadIdx.x & 31, warp = threadIdx.x >> 5, warps = blockDim.x >> 5;
-    const int first = blockIdx.x * TILE_ROWS, blocks = k / 256;
+    const int first = tile_of_rows * TILE_ROWS, blocks = k / 256;
     const long long row_bytes = (long long)blocks * T::bytes;
     const u8* end = weights + n * row_bytes;
     u8* mine = shared + warp * T::stages * STAGE;

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import minfer
+from minfer.synthesis.write import synthesise
 from tests.gpu.support import distance
 from tests.minfer.models.test_architectures import CASES, TOKENS
 from tests.minfer.synthetic import Tiny, write_tiny
@@ -14,6 +15,10 @@ from tests.real_models import SMOLLM2, real_model
 TYPES = ("F32", "F16", "Q8_0", "Q4_0", "Q4_1", "Q5_0", "Q5_1")
 BOUND = 4e-3
 """f16 activations through a few layers of random weights."""
+
+
+QUANTISED_BOUND = 3e-2
+"""Activations of 8 bits through eight layers."""
 
 
 def compare(path, tokens, bound=BOUND, **options):
@@ -50,6 +55,17 @@ def test_every_gate_gives_the_logits_of_numpy(backend, tmp_path, gates):
     write_tiny(tmp_path / "tiny.gguf", tiny)
     # Activations of 8 bits cost what a quantised file costs.
     compare(tmp_path / "tiny.gguf", TOKENS, 2e-2 if "mmq" in gates else BOUND, gates=gates)
+
+
+MIX_GATES = [{}, {"graphs": False}, {"dense": True}, {"mmq": True}, {"bt": True}, {"bt": True, "mmq": True}]
+
+
+@pytest.mark.parametrize("gates", MIX_GATES)
+def test_a_mix_of_q4_k_and_q6_k_gives_the_logits_of_numpy(backend, tmp_path, gates):
+    synthesise(tmp_path / "tiny.gguf", "tiny", "q4_k_m")
+    tokens = np.random.default_rng(1).integers(0, 1024, 40)
+    quantised = gates.get("mmq") or gates.get("bt")
+    compare(tmp_path / "tiny.gguf", tokens, QUANTISED_BOUND if quantised else BOUND, gates=gates)
 
 
 def test_smollm2_gives_the_logits_of_numpy(backend):

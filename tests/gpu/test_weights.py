@@ -31,7 +31,7 @@ def test_embedding_takes_the_rows_of_the_tokens(gpu, kind):
     np.testing.assert_allclose(gpu.get(out), 3.0 * dense[tokens], rtol=1e-5, atol=1e-6)
 
 
-@pytest.mark.parametrize(("n", "k"), [(1, 256), (50, 256), (257, 3584), (64, 18944)])
+@pytest.mark.parametrize(("n", "k"), [(1, 256), (50, 256), (257, 3584), (64, 18944), (9000, 768)])
 @pytest.mark.parametrize("kind", launch.DECODED)
 def test_matrix_vector_products(gpu, kind, n, k):
     random = np.random.default_rng(n)
@@ -45,6 +45,26 @@ def test_matrix_vector_products(gpu, kind, n, k):
         out = gpu.poisoned((3, n), dtype)
         launch.mmv(gpu.device, kind, weights.pointer, given, out, gpu.put(bias))
         assert distance(gpu.get(out), expected) < bound
+
+
+@pytest.mark.parametrize("kinds", [("q4_K", "q4_K"), ("q4_K", "q4_K", "q6_K"), ("q6_K", "q4_K"), ("q4_K", "q4_K", "q4_K")])
+@pytest.mark.parametrize("k", [256, 3584])
+def test_grouped_matrix_vector_products(gpu, kinds, k):
+    random = np.random.default_rng(k)
+    x = random.standard_normal((3, k)).astype(np.float16)
+    given = gpu.put(x)
+    given.scale = 0.5
+    products, expected = [], []
+    for i, kind in enumerate(kinds):
+        n = (50, 3000, 512)[i]
+        raw, dense = random_blocks(kind, n, k, random)
+        bias = None if i == 1 else random.standard_normal(n).astype(np.float32)
+        expected.append(0.5 * (x.astype(np.float64) @ dense.astype(np.float64).T) + (0 if bias is None else bias))
+        placed = None if bias is None else gpu.put(bias)
+        products.append(launch.Product(kind, gpu.put(raw).pointer, gpu.poisoned((3, n), "f16"), placed))
+    launch.mmv_group(gpu.device, given, products)
+    for product, values in zip(products, expected, strict=True):
+        assert distance(gpu.get(product.out), values) < 1e-3
 
 
 @pytest.mark.parametrize("m", LENGTHS)

@@ -21,6 +21,7 @@ from .experts import Routing
 from .graphs import Graphs
 from .integers import MMQ_TYPES, bt, mmq
 from .linear import DeviceMatrix, F16Products, keep_dense, upload_matrix
+from .vectors import VectorProducts
 
 _DOWN_SCALE = 1.0 / 16.0
 """The gated activations are stored at a sixteenth: f16 then reaches 1,048,064, and what is lost lies below 1e-6."""
@@ -39,6 +40,7 @@ class CudaBackend:
         self.device.use()
         self._arena = Arena(self.device.allocate)
         self._f16 = F16Products(self.device)
+        self._vectors = VectorProducts(self.device)
         self._kept: list[Any] = []
         self._weights = self._dense = 0
         self._cache_bytes = 0
@@ -86,7 +88,7 @@ class CudaBackend:
         data: DeviceMatrix = weight.data
         out = self._arena.take((x.shape[0], weight.n), "f32" if data.wide else "f16")
         if x.shape[0] <= launch.FEW_ROWS:
-            launch.mmv(self.device, data.kind, data.pointer, x, out, bias)
+            self._vectors(data.kind, data.pointer, x, out, bias)
             return out
         if self.gates["bt"] and data.kind == "q4_K" and weight.n % 2 == 0:
             bt(self.device, self._arena, data.pointer, x, out)
@@ -230,12 +232,22 @@ class CudaBackend:
         tokens, rows, position = key
         # Set before the pass, so that no graph holds a position.
         self._at(position)
+        few = tokens <= launch.FEW_ROWS
+
+        def gathering() -> DeviceArray | None:
+            self._vectors.gathers = few
+            try:
+                return body()
+            finally:
+                self._vectors.gathers = False
+                self.device.release()
+
         if not self.gates["graphs"]:
-            return body()
-        splits = launch.splits_for(position + tokens) if tokens <= launch.FEW_ROWS else 0
+            return gathering()
+        splits = launch.splits_for(position + tokens) if few else 0
         # A graph holds addresses: of the arena and of the scratch.
         addresses = (self._arena.generation, self._f16.pointer)
-        return self._graphs.run((tokens, rows, splits, *addresses), body, eager=tokens <= launch.FEW_ROWS)
+        return self._graphs.run((tokens, rows, splits, *addresses), gathering, eager=few)
 
     def default_ubatch(self, activation_bytes: int) -> int:
         """As many as half of the free memory holds: each pass over the weights then serves the most tokens."""

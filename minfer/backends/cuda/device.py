@@ -65,7 +65,8 @@ class Device:
         self.multiprocessors = int(properties["multiProcessorCount"])
         runtime.free(0)  # makes the context that the driver interface needs
         self.stream = self.cupy.cuda.Stream(non_blocking=True)
-        self.stream_handle = ctypes.c_void_p(self.stream.ptr)
+        self._handle = ctypes.c_void_p(self.stream.ptr)
+        self._held: Callable[[], None] | None = None
         self._stage: Any = None
         self._modules: dict[str, Module] = {}
         self._kernels: dict[tuple[str, int, int], Kernel] = {}
@@ -74,6 +75,22 @@ class Device:
         """Make the stream CuPy's and cuBLAS's current one in this thread."""
         self.device.use()
         self.stream.use()
+
+    @property
+    def stream_handle(self) -> ctypes.c_void_p:
+        """The stream, behind whatever was held back."""
+        self.release()
+        return self._handle
+
+    def hold(self, launch: Callable[[], None]) -> None:
+        """Hold a launch back until anything else is to be queued: it may grow until then."""
+        self._held = launch
+
+    def release(self) -> None:
+        """Queue what was held back."""
+        held, self._held = self._held, None
+        if held is not None:
+            held()
 
     def kernel(self, source: str, name: str, layout: str, threads: int, shared: int = 0) -> Kernel:
         """Kernel ``minfer_<name>`` of ``kernels/<source>.cu``, compiled and loaded when first asked for."""
@@ -99,7 +116,7 @@ class Device:
 
     def upload(self, pointer: int, host: Any) -> None:
         """Copy a contiguous NumPy array to ``pointer``; the array may change afterwards."""
-        self.cupy.cuda.runtime.memcpyAsync(pointer, host.ctypes.data, host.nbytes, 1, self.stream.ptr)
+        self.cupy.cuda.runtime.memcpyAsync(pointer, host.ctypes.data, host.nbytes, 1, self.stream_handle.value)
 
     def fetch(self, *parts: tuple[Any, int]) -> None:
         """Copy from each address into its contiguous NumPy array, and wait for all that was queued before.
@@ -117,7 +134,7 @@ class Device:
             self._stage = self.cupy.cuda.alloc_pinned_memory(_STAGE_BYTES)
         staged, at = [], 0
         for host, pointer in parts:
-            self.cupy.cuda.runtime.memcpyAsync(self._stage.ptr + at, pointer, host.nbytes, 2, self.stream.ptr)
+            self.cupy.cuda.runtime.memcpyAsync(self._stage.ptr + at, pointer, host.nbytes, 2, self.stream_handle.value)
             staged.append((host, self._stage.ptr + at))
             at += -(-host.nbytes // _STAGE_ALIGN) * _STAGE_ALIGN
         self.stream.synchronize()
@@ -126,7 +143,7 @@ class Device:
 
     def download(self, host: Any, pointer: int) -> None:
         """Queue a copy of ``host.nbytes`` bytes from ``pointer`` into a NumPy array; synchronise before reading it."""
-        self.cupy.cuda.runtime.memcpyAsync(host.ctypes.data, pointer, host.nbytes, 2, self.stream.ptr)
+        self.cupy.cuda.runtime.memcpyAsync(host.ctypes.data, pointer, host.nbytes, 2, self.stream_handle.value)
 
 
 def usable() -> bool:

@@ -7,11 +7,13 @@ from .between import add_bias, add_residual, gated, rms_norm, rms_norm_residual,
 from .checks import expect
 from .integers import bt, mmq, quantise, quantise_bt
 from .rows import combine, kv_write, move_rows, set_position
-from .weights import DECODED, FEW_ROWS, dequantise, embedding, mmv
+from .weights import DECODED, FEW_ROWS, GROUPED, Product, dequantise, embedding, mmv, mmv_group
 
 __all__ = [
     "DECODED",
     "FEW_ROWS",
+    "GROUPED",
+    "Product",
     "add_bias",
     "add_residual",
     "attention",
@@ -25,6 +27,7 @@ __all__ = [
     "kv_write",
     "mmq",
     "mmv",
+    "mmv_group",
     "move_rows",
     "quantise",
     "quantise_bt",

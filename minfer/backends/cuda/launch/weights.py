@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
+
 from ....kernels import KernelError
 from ..arrays import DeviceArray
 from ..device import Device
@@ -30,6 +33,8 @@ FEW_ROWS = 4
 _TILES = {"q4_K": 4 * (16 * 160 + 512), "q6_K": 3 * (16 * 240 + 512)}
 """Shared memory of a warp in kernels/mmv_tile.cuh: stages of 16 rows and of the activations that they meet."""
 _TILE_ROWS = 16
+GROUPED = frozenset(_TILES)
+"""Types whose matrix-vector products can share a launch."""
 
 
 def embedding(device: Device, kind: str, table: int, tokens: DeviceArray, out: DeviceArray, scale: float) -> None:
@@ -47,6 +52,39 @@ def dequantise(device: Device, kind: str, weights: int, out: DeviceArray) -> Non
     device.kernel("dequantise", f"dequantise_{kind}", "PPq", 256)(device.stream_handle, grid, weights, out.pointer, out.size)
 
 
+@dataclass(frozen=True, slots=True)
+class Product:
+    """A matrix stored as ``kind`` at an address, the f16 result [m, n] of a product with it, and a bias [n] to add."""
+
+    kind: str
+    weights: int
+    out: DeviceArray
+    bias: DeviceArray | None
+
+
+def mmv_group(device: Device, x: DeviceArray, products: Sequence[Product]) -> None:
+    """Up to three matrix-vector products of x [m, k], in one launch; types of ``GROUPED`` only."""
+    m, k = x.shape
+    expect("the matrix-vector products' input", x, "f16", (m, None), 256)
+    arguments: list[int] = []
+    for product in products:
+        expect("a grouped product's result", product.out, "f16", (m, None))
+        bias = 0 if product.bias is None else product.bias.pointer
+        arguments += [product.weights, bias, product.out.pointer, product.out.shape[1], int(product.kind[1])]
+    arguments += [0] * (15 - len(arguments))
+    tiles = sum(-(-product.out.shape[1] // _TILE_ROWS) for product in products)
+    mixed = any(product.kind != "q4_K" for product in products)
+    name, warps = "mmv_group" if mixed else "mmv_q4_K_group", _warps(device, tiles)
+    shared = warps * (max(_TILES.values()) if mixed else _TILES["q4_K"])
+    kernel = device.kernel("mmv", name, "Pif" + 3 * "PPPii", 32 * warps, shared)
+    kernel(device.stream_handle, (tiles, m, 1), x.pointer, k, x.scale, *arguments)
+
+
+def _warps(device: Device, tiles: int) -> int:
+    """Warps of a block: more where blocks are few, or memory's latency shows. Seven take what every GPU gives a block."""
+    return 4 if tiles >= 4 * device.multiprocessors else 7
+
+
 def mmv(device: Device, kind: str, weights: int, x: DeviceArray, out: DeviceArray, bias: DeviceArray | None = None) -> None:
     """x [m, k] times the transpose of a matrix [n, k] stored as ``kind``, plus ``bias`` [n], into ``out`` [m, n]."""
     m, n = out.shape
@@ -55,8 +93,7 @@ def mmv(device: Device, kind: str, weights: int, x: DeviceArray, out: DeviceArra
         expect("a bias", bias, "f32", (n,))
     if kind in _TILES:
         blocks = -(-n // _TILE_ROWS)
-        # Few blocks of threads: more warps each, or the memory's latency shows. Seven take what every GPU gives a block.
-        warps = 4 if blocks >= 4 * device.multiprocessors else 7
+        warps = _warps(device, blocks)
         kernel = device.kernel("mmv", f"mmv_{kind}", "PPPPiifi", 32 * warps, warps * _TILES[kind])
     else:
         blocks = -(-n // 4)

@@ -89,6 +89,22 @@ def test_bt_asks_for_no_more_shared_memory_than_the_target_gives_a_block(target,
     assert device.launches == [("gemm_q4_K_bt", (2, 3, 1), 256, stages * 59392 + 8192)]
 
 
+def test_grouped_products_take_the_tiles_of_all_their_rows():
+    device = Recorder()
+    products = [launch.Product("q4_K", 4096, f16(1, n), None) for n in (100, 50)]
+    launch.mmv_group(device, f16(1, 512), products)
+    launch.mmv_group(device, f16(1, 512), [*products, launch.Product("q6_K", 4096, f16(1, 16384), f32(16384))])
+    assert device.launches == [
+        ("mmv_q4_K_group", (11, 1, 1), 224, 7 * 12288),
+        ("mmv_group", (1035, 1, 1), 128, 4 * 13056),
+    ]
+
+
+def test_grouped_products_want_whole_blocks():
+    with pytest.raises(KernelError, match=r"the matrix-vector products' input is f16 .*multiple of 256"):
+        launch.mmv_group(Recorder(), f16(1, 384), [launch.Product("q4_K", 4096, f16(1, 16), None)])
+
+
 def test_bt_refuses_activations_that_are_not_padded():
     with pytest.raises(KernelError, match="the product's quantised input is u8"):
         launch.bt(Recorder(), 4096, DeviceArray(4096, (300, 512), "u8"), f32(16, 300, 2), f16(300, 256), 1.0)
