@@ -188,6 +188,15 @@ def test_what_was_seen_before_a_restart_is_forgotten(fake):
     assert len(trace.copies) == 0
 
 
+def test_a_restart_gives_no_buffer_back(fake, monkeypatch):
+    flushed = []
+    seen = CuptiCapture(label, fake)
+    with seen:
+        monkeypatch.setattr(fake, "activity_flush_all", lambda flag: flushed.append(flag))
+        seen.restart()
+        assert flushed == []
+
+
 def test_the_instrument_traces_the_second_of_two_calls(fake, monkeypatch):
     monkeypatch.setattr(cupti, "load_cupti", lambda: fake)
     calls = []
@@ -195,6 +204,7 @@ def test_the_instrument_traces_the_second_of_two_calls(fake, monkeypatch):
     def call():
         fake.launch("minfer_rope", 2000 + 100 * len(calls), 2050 + 100 * len(calls), 1 + len(calls))
         calls.append(len(calls))
+        fake.clock += 1090
 
     trace = CuptiInstrument().trace_call(call)
     assert calls == [0, 1]
