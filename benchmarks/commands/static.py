@@ -1,4 +1,7 @@
-"""``python -m benchmarks static [--base REV]``: what the compiler made of every kernel; any rise is a verdict."""
+"""``python -m benchmarks static [--base REV] [--store REV ...]``: what the compiler made of every kernel.
+
+Against another commit any rise is a verdict; what is stored stands beside the measured cost on the dashboard.
+"""
 
 from __future__ import annotations
 
@@ -7,17 +10,28 @@ import json
 import sys
 from pathlib import Path
 
-from ..static.collect import TARGETS, collect, exported
+from ..attribution.git import run_git
+from ..attribution.record_files import read_records
+from ..static.collect import TARGETS, NoKernelsError, collect, exported
 from ..static.facts import Change, KernelFacts, changes, to_json
+from ..static.store import StaticFigures, compiler_version, write_static
 
 SUMMARY = "Registers, spills, occupancy and instructions of every kernel, without a GPU; compared with another commit."
 REGRESSED = 1
+MEASURED = "measured"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--base", metavar="REV", help="compare with this commit: any metric that got worse exits 1")
     parser.add_argument("--target", choices=TARGETS, action="append", help="one target (default: all)")
     parser.add_argument("--kernel", metavar="TEXT", default="", help="only kernels whose name holds this")
+    parser.add_argument(
+        "--store",
+        metavar="REV",
+        nargs="+",
+        help=f"keep the figures of these commits below results/static/; {MEASURED!r}: of all with records of a GPU",
+    )
+    parser.add_argument("--results", type=Path, default=Path("results"), help="the results folder (default: results)")
     parser.add_argument("--json", action="store_true", help="one JSON object")
 
 
@@ -25,6 +39,8 @@ def run(args: argparse.Namespace) -> int:
     """Print facts, or with --base what changed. 0: nothing worse; 1: something is; 2: not compiled (one line on stderr)."""
     checkout = Path(__file__).resolve().parents[2]
     targets = tuple(dict.fromkeys(args.target or TARGETS))
+    if args.store:
+        return _store(checkout, args.results, args.store, targets)
     head = [facts for facts in collect(checkout, targets) if args.kernel in facts.kernel]
     if args.base is None:
         print(json.dumps({"kernels": [to_json(facts) for facts in head]}, indent=1) if args.json else _table(head))
@@ -41,6 +57,31 @@ def run(args: argparse.Namespace) -> int:
     if worse:
         print(f"benchmarks static: {len(worse)} metrics got worse since {args.base}", file=sys.stderr)
     return REGRESSED if worse else 0
+
+
+def _store(checkout: Path, results: Path, revisions: list[str], targets: tuple[str, ...]) -> int:
+    """Compile each commit's kernels and keep the figures; a commit without kernels is named and skipped."""
+    commits: dict[str, None] = {}
+    for revision in revisions:
+        if revision == MEASURED:
+            commits |= {path.stem: None for path in sorted(results.glob("*/records/*.jsonl")) if _on_a_gpu(path)}
+        else:
+            commits[run_git(checkout, "rev-parse", "--verify", f"{revision}^{{commit}}")] = None
+    kept = 0
+    for commit in commits:
+        try:
+            with exported(checkout, commit) as folder:
+                figures = StaticFigures(commit, compiler_version(), tuple(collect(folder, targets)))
+        except NoKernelsError as error:
+            print(f"{commit[:10]}: skipped: {error}", file=sys.stderr)
+            continue
+        print(f"{commit[:10]}: {len(figures.kernels)} kernels -> {write_static(results, figures)}")
+        kept += 1
+    return 0 if kept else 2
+
+
+def _on_a_gpu(path: Path) -> bool:
+    return any(record.machine.gpu for record in read_records(path))
 
 
 def _table(kernels: list[KernelFacts]) -> str:

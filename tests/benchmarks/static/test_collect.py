@@ -11,6 +11,7 @@ import pytest
 
 from benchmarks.commands import static
 from benchmarks.static.collect import TARGETS, NoKernelsError, collect, exported
+from benchmarks.static.store import read_static, static_path
 from benchmarks.static_kernels import SOURCES, StaticKernels
 from minfer.kernels import build
 
@@ -82,7 +83,7 @@ def repository(tmp_path, monkeypatch):
 
 def compare(repository, monkeypatch, base):
     monkeypatch.setattr(static, "__file__", str(repository / "benchmarks" / "commands" / "static.py"))
-    return static.run(Namespace(base=base, target=["sm_80"], kernel="", json=False))
+    return static.run(Namespace(base=base, target=["sm_80"], kernel="", json=False, store=None))
 
 
 def test_a_commit_that_spills_fails_against_one_that_does_not(repository, monkeypatch, capsys):
@@ -112,3 +113,16 @@ def test_kernels_that_do_not_compile_are_named(repository):
     (repository / "kernels" / "one.cu").write_text("broken")
     with pytest.raises(NoKernelsError, match=r"one\.cu"):
         collect(repository, ["sm_80"])
+
+
+def test_figures_of_named_commits_are_kept_below_the_results(repository, monkeypatch, capsys, tmp_path):
+    monkeypatch.setattr(static, "__file__", str(repository / "benchmarks" / "commands" / "static.py"))
+    results = tmp_path / "results"
+    asked = Namespace(store=["HEAD~1", "HEAD"], results=results, target=["sm_80"], base=None, kernel="", json=False)
+    assert static.run(asked) == 0
+    commits = subprocess.run(
+        ["git", "-C", str(repository), "rev-list", "--reverse", "HEAD"], capture_output=True, text=True, check=True
+    ).stdout.split()
+    before, after = (read_static(static_path(results, commit)).of("sm_80")["one"] for commit in commits)
+    assert (before.spill_bytes, after.spill_bytes > 0) == (0, True)
+    assert "1 kernels" in capsys.readouterr().out
