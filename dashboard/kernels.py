@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pandas as pd
 
+from benchmarks.attribution.checks import best_wall
 from benchmarks.attribution.macs import us_per_gmac
 from benchmarks.attribution.record import Record
+from benchmarks.static.facts import KernelFacts
+from benchmarks.static.store import StaticFigures, StaticFileError, read_static, static_path
 
-from .data import Results
+from .text import shortened
 
 
 def cost_by_shape(record: Record, name: str) -> pd.DataFrame:
     """One row an engine, operation and shape of a class: columns engine, nt, operation, m, n, k, layers, class_ms, cost."""
     sums: dict[tuple[object, ...], list[int]] = {}
-    for wall in record.walls:
+    sides = dict.fromkeys((wall.engine, wall.nt) for wall in record.walls)
+    # Each engine at its best: its other ubatches and gates are the same work done again.
+    for wall in filter(None, (best_wall(record.walls, engine, nt) for engine, nt in sides)):
         for item in wall.decomposition.classes if wall.decomposition else ():
             for split in item.splits if item.name == name else ():
                 if split.macs and split.k is not None:
@@ -29,18 +36,56 @@ def cost_by_shape(record: Record, name: str) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def static_figures(found: Results, machine: str) -> pd.DataFrame:
-    """The newest static figures of every source of kernels: columns source, target, then one a metric (registers, ...).
+def figures_of(results: Path, commit: str) -> tuple[StaticFigures | None, str]:
+    """What the compiler made of a commit's kernels, or None and what is wrong with the file ("" where there is none)."""
+    path = static_path(results, commit)
+    if not path.is_file():
+        return None, ""
+    try:
+        return read_static(path), ""
+    except StaticFileError as error:
+        return None, str(error)
 
-    They are asv series of ``static_kernels.StaticKernels``, parameterised by source and target.
+
+def symbols_of(record: Record, engine: str, nt: int, name: str) -> list[str]:
+    """Kernels seen in a class of the engine's best wall, most time first."""
+    wall = best_wall(record.walls, engine, nt)
+    classes = wall.decomposition.classes if wall is not None and wall.decomposition is not None else ()
+    return [symbol for item in classes if item.name == name for symbol in item.symbols]
+
+
+def kernel_rows(symbols: list[str], figures: StaticFigures | None, target: str) -> pd.DataFrame:
+    """One row a kernel. One that this repository does not compile (cuBLAS) has only its name."""
+    known = figures.of(target) if figures else {}
+    return pd.DataFrame([{"kernel": shortened(symbol, 120), **_cells(known.get(symbol))} for symbol in symbols])
+
+
+def figures_over_commits(
+    costs: pd.DataFrame, symbols: dict[str, list[str]], figures: dict[str, StaticFigures], target: str
+) -> pd.DataFrame:
+    """One row a commit: its cost of the class, and the figures of the kernel of ours that took most of the class's time.
+
+    ``costs``: columns commit, short, subject, value, in order. One without a kernel of ours in the class has no figures.
     """
-    series = found.series
-    series = series[(series["machine"] == machine) & series["benchmark"].str.contains("StaticKernels.track_", regex=False)]
-    if series.empty:
-        return pd.DataFrame()
-    values = found.values(list(series["series"])).dropna(subset=["value"])
-    newest = values.sort_values("order").drop_duplicates("series", keep="last").merge(series, on="series")
-    parts = newest["parameters"].str.replace("'", "").str.split(", ", n=1, expand=True)
-    newest = newest.assign(source=parts[0], target=parts[1], metric=newest["benchmark"].str.split("track_").str[-1])
-    table = newest.pivot_table(index=["source", "target"], columns="metric", values="value").reset_index()
-    return table.rename_axis(columns=None)
+    rows = []
+    for row in costs.itertuples():
+        known = figures[row.commit].of(target) if row.commit in figures else {}
+        own = next((symbol for symbol in symbols.get(row.commit, []) if symbol in known), None)
+        cells = {"commit": row.short, "cost": row.value, **_cells(known.get(own or "")), "kernel": own or ""}
+        rows.append(cells | {"subject": shortened(str(row.subject), 90)})
+    return pd.DataFrame(rows)
+
+
+def _cells(facts: KernelFacts | None) -> dict[str, object]:
+    if facts is None:
+        return {"registers": None, "spills (bytes)": None, "matrix share of the main loop (%)": None}
+    loop = facts.loop_per_matrix
+    return {
+        "registers": facts.registers,
+        "spills (bytes)": facts.spill_bytes,
+        # The main loop's instructions per matrix instruction, turned round.
+        "matrix share of the main loop (%)": 100.0 / loop if loop else None,
+        "resident warps": facts.warps_resident,
+        "shared (bytes)": facts.shared_bytes,
+        "code (bytes)": facts.code_bytes,
+    }

@@ -19,11 +19,14 @@ from .charts.axes import chart_options
 from .choices import choose
 from .configuration import Settings, settings
 from .data import Results, reader_of
+from .kernels import symbols_of
 from .text import for_markdown, shortened
 
 T = TypeVar("T")
 ENGINE = "minfer"
 PEER = "llama.cpp"
+Places = tuple[tuple[str, int], ...]
+"""Records by commit and line."""
 MOST_RECORDS = 200
 """Records that a question over many commits looks at."""
 
@@ -129,6 +132,19 @@ def record_and_wall(machine: str, row: Any) -> tuple[Record, Wall]:
 def _newest_records(folder: str, machine: str, key: str) -> list[Record]:
     del key
     return reader_of(Path(folder)).ask(lambda now: now.records(machine, MOST_RECORDS))
+
+
+@st.cache_data(max_entries=32, show_spinner=False)
+def _symbols(stamp: tuple[str, str], machine: str, places: Places, engine: str, nt: int, name: str) -> dict[str, list[str]]:
+    del stamp
+    return {commit: symbols_of(record(machine, commit, line), engine, nt, name) for commit, line in places}
+
+
+def symbols_by_commit(machine: str, places: Places, engine: str, nt: int, name: str) -> dict[str, list[str]]:
+    """Kernels of a class in some records, each given as (commit, line): commit to symbols, most time first."""
+    found = results()
+    answer: dict[str, list[str]] = _symbols((str(found.folder), found.snapshot.key), machine, places, engine, nt, name)
+    return answer
 
 
 def newest_records(machine: str) -> list[Record]:

@@ -154,29 +154,6 @@ def test_a_folder_with_only_calibrations_shows_them_and_says_what_is_missing(ope
     assert "gate-lab" in charts(test)
 
 
-def test_what_the_compiler_made_of_the_kernels_stands_beside_their_cost(open_screen, history, tmp_path):
-    folder = tmp_path / "results"
-    shutil.copytree(history, folder)
-    columns = ["result", "params", "version"]
-    params = [["'mmq'", "'add'"], ["'sm_80'", "'sm_90a'"]]
-    results = {
-        "static_kernels.StaticKernels.track_registers": [[96.0, 128.0, 20.0, None], params, "1"],
-        "static_kernels.StaticKernels.track_spill_bytes": [[0.0, 16.0, 0.0, None], params, "1"],
-    }
-    stored = {
-        "version": 2,
-        "commit_hash": "a" * 40,
-        "env_name": "e",
-        "date": 1,
-        "result_columns": columns,
-        "results": results,
-    }
-    (folder / "h200" / "aaaaaaaa-e.json").write_text(json.dumps(stored))
-    test = open_screen("kernels", folder, **{"compiled-for": "sm_90a"})
-    table = next(frame.value for frame in test.dataframe if "spill_bytes" in frame.value)
-    assert table.to_dict("records") == [{"source": "mmq", "registers": 128.0, "spill_bytes": 16.0}]
-
-
 def test_a_record_that_merged_its_layers_shows_an_average_launch_of_each_operation(open_screen, history, tmp_path):
     folder = tmp_path / "results"
     shutil.copytree(history, folder)
