@@ -123,6 +123,14 @@ class MeasuredEngine:
         self._engine.synchronize()
         return time.perf_counter_ns() - began
 
+    def decode(self, token: int) -> int:
+        """Append one token to what was run before; host ns until its logits are there."""
+        self._engine.synchronize()
+        began = time.perf_counter_ns()
+        self._engine.decode(token)
+        self._engine.synchronize()
+        return time.perf_counter_ns() - began
+
     def logits(self, tokens: Sequence[int]) -> NDArray[np.float32]:
         """Logits of every position, shape [tokens, vocabulary]."""
         return np.asarray(self._engine.logits(np.asarray(tokens, dtype=np.int64)), dtype=np.float32)

@@ -84,6 +84,17 @@ class LlamaCpp:
             raise PeerUnavailableError(f"llama.cpp: llama_decode of {len(tokens)} tokens returned {status}, expected 0")
         return ended - began
 
+    def decode(self, token: int) -> int:
+        """Append one token to what is in the cache; host ns until its logits are there."""
+        buffer = self._buffer([token])
+        began = time.perf_counter_ns()
+        status = self._lib.llama_decode(self._context, self._lib.llama_batch_get_one(buffer, 1))
+        self._lib.llama_synchronize(self._context)
+        ended = time.perf_counter_ns()
+        if status != 0:
+            raise PeerUnavailableError(f"llama.cpp: llama_decode of one token returned {status}, expected 0")
+        return ended - began
+
     def traced_prefill(self, tokens: Sequence[int]) -> Trace:
         """The same with one launch per graph node. Only for a peer opened with ``traced=True``."""
         self._spans.clear()
