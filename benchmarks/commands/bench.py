@@ -6,6 +6,7 @@ import argparse
 import os
 import sys
 import tempfile
+from importlib.util import find_spec
 from pathlib import Path
 
 from ..asv_output import run_asv
@@ -13,6 +14,7 @@ from ..attribution.errors import UserFacingError
 from ..attribution.git import run_git
 from ..attribution.record_files import read_records
 from ..capture.machine import machine_class
+from ..capture.nvml import first_visible_device
 from ..history import commits_to_measure, engine_commits, uncommitted_changes
 from ..models import model_path, named_model, result_name
 from ..progress import VARIABLE, Follow
@@ -26,7 +28,7 @@ SERIES = r"^(prefill|versus_llama)\."
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--commits", type=int, default=4, metavar="N", help="how many: HEAD and earlier ones (default 4)")
-    parser.add_argument("--range", metavar="A..B", help="instead: every commit of this range that changed the engine")
+    parser.add_argument("--range", metavar="A..B", help="instead: this range's commits that changed the engine")
     parser.add_argument("--only", metavar="FILE", help="instead: the commits that FILE lists, one a line")
     parser.add_argument("--again", action="store_true", help="measure also what has results already")
     parser.add_argument("--series", default=SERIES, metavar="REGEX", help="asv series to store (default: those of a window)")
@@ -91,7 +93,18 @@ def _as_recorded(folder: Path, commits: list[str]) -> dict[str, str]:
 def _commits(root: Path, args: argparse.Namespace) -> list[str]:
     if args.only:
         return [run_git(root, "rev-parse", "--verify", f"{line.split()[0]}^{{commit}}") for line in _lines(Path(args.only))]
-    return engine_commits(root, args.range) if args.range else commits_to_measure(root, max(1, args.commits))
+    backend = _backend()
+    if args.range:
+        return engine_commits(root, args.range, backend)
+    return commits_to_measure(root, max(1, args.commits), backend)
+
+
+def _backend() -> str:
+    """The backend that the engine will choose, asked without loading any commit's: cuda needs a device and CuPy."""
+    named = os.environ.get("MINFER_BACKEND", "auto")
+    if named != "auto":
+        return named
+    return "cuda" if first_visible_device() is not None and find_spec("cupy") is not None else "numpy"
 
 
 def _lines(path: Path) -> list[str]:
