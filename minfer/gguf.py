@@ -45,6 +45,19 @@ class GgufFile:
             self._digest.append(total.hexdigest())
         return self._digest[0]
 
+    def check_whole(self) -> None:
+        """Raise MinferError where a file is shorter than when it was opened: reading what is gone would kill the process.
+
+        It costs 1 us a file, so it is asked before each pass. A file that is cut during a pass still ends the process
+        (SIGBUS): nothing short of a copy in memory prevents that.
+        """
+        for path, data in zip(self.parts, self._maps, strict=True):
+            if data.size() < len(data):
+                raise MinferError(
+                    f"{path}: was cut from {len(data)} to {data.size()} bytes while it was in use; "
+                    f"fetch it again, and load it anew"
+                )
+
 
 def open_gguf(path: str | Path) -> GgufFile:
     """Open a GGUF file; any part of a split model opens the whole. Raises MinferError."""

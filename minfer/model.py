@@ -103,6 +103,7 @@ class Engine:
         return collected.operations
 
     def _run(self, start: int, ids: NDArray[np.int32], rows: int) -> Float32 | None:
+        self.file.check_whole()
         run = Forward(self.backend, self.observer, self._cache, start, rows)
         tokens = self.backend.tokens(ids)
         if self.observer is None:

@@ -210,3 +210,14 @@ def test_options_that_cannot_be_meant(tmp_path, options, line):
     write_tiny(tmp_path / "t.gguf", SMALL["llama"])
     with pytest.raises(MinferError, match=line):
         minfer.load(tmp_path / "t.gguf", **options)
+
+
+def test_a_file_that_is_cut_while_it_is_mapped_is_told_before_it_is_read(tmp_path):
+    path = tmp_path / "t.gguf"
+    write_tiny(path, Tiny("llama"))
+    engine = minfer.load(path, backend="numpy")
+    engine.prefill([1, 2, 3])
+    size = path.stat().st_size
+    os.truncate(path, size // 2)
+    with pytest.raises(MinferError, match=rf"t\.gguf: was cut from {size} to {size // 2} bytes while it was in use"):
+        engine.decode(1)
