@@ -21,8 +21,8 @@ from .weights import Weights
 
 Float32 = NDArray[np.float32]
 
-LOGITS_UBATCH = 512
-"""Most tokens at once where every token's logits are wanted: a row of them is as long as the vocabulary."""
+LOGITS_BYTES = 32 << 20
+"""Of logits at once where every token's are wanted: a row of them is as long as the vocabulary."""
 DEFAULT_CONTEXT = 8192
 """The KV cache's limit where the caller names none and the model was made for more."""
 
@@ -61,11 +61,16 @@ class Engine:
         return last
 
     def logits(self, tokens: Sequence[int] | NDArray[np.integer]) -> Float32:
-        """Run a text from position 0; logits [tokens, vocabulary] of every token."""
+        """Run a text from position 0; logits [tokens, vocabulary] of every token.
+
+        Beyond the result itself, which is the caller's, it takes LOGITS_BYTES, or a row where that is longer; as scratch of
+        the backend they are part of ``memory()``.
+        """
         self.reset()
         ids = self._checked(tokens)
         out = np.empty((len(ids), self.config.vocabulary), np.float32)
-        for start, part, rows in _ubatches(ids, min(self.ubatch, LOGITS_UBATCH), len(ids), only_last=False):
+        ubatch = min(self.ubatch, max(1, LOGITS_BYTES // (4 * self.config.vocabulary)))
+        for start, part, rows in _ubatches(ids, ubatch, len(ids), only_last=False):
             out[start : start + len(part)] = self._run(start, part, rows)
         return out
 

@@ -60,3 +60,20 @@ def test_decode_keeps_no_weights(tmp_path):
     engine.prefill(TOKENS[:4])
     engine.decode(3)
     assert engine.memory()["dequantised weights"] == 0
+
+
+@pytest.mark.parametrize("native", [True, False])
+def test_logits_of_a_text_take_bounded_memory_beyond_the_result(tmp_path, monkeypatch, native):
+    path = tmp_path / "tiny.gguf"
+    write_tiny(path, Tiny("llama", vocabulary=1000, type="Q4_0"))
+    engine = minfer.load(path, backend="numpy", gates={"native": native})
+    expected = engine.logits(TOKENS)
+    monkeypatch.setattr("minfer.model.LOGITS_BYTES", 20 * 4000)
+    engine = minfer.load(path, backend="numpy", gates={"native": native})
+    rows = []
+    run = engine._run
+    monkeypatch.setattr(engine, "_run", lambda start, ids, wanted: rows.append(wanted) or run(start, ids, wanted))
+    np.testing.assert_allclose(engine.logits(TOKENS), expected, atol=1e-3 * expected.std())
+    assert rows == [20, 20, 20, 10]
+    # A buffer of the pool is a power of two: that of 20 rows of 4,000 bytes is 128 KiB.
+    assert engine.memory()["scratch"] < 1 << 20
