@@ -8,11 +8,9 @@ from hypothesis import strategies as st
 from minfer.chat import ChatTemplate
 from minfer.errors import MinferError
 from minfer.tokenizer import Tokenizer
+from tests.fuzz.fuzz_tokenizer import KEYS, check, check_round_trip
 from tests.minfer.small_vocabularies import byte_pairs, sentence_piece
 
-KEYS = sorted({*byte_pairs(), *sentence_piece(), "tokenizer.ggml.add_bos_token", "tokenizer.ggml.add_eos_token",
-               "tokenizer.ggml.add_space_prefix", "tokenizer.ggml.eot_token_id", "tokenizer.ggml.fim_pad_token_id",
-               "general.name", "tokenizer.chat_template"})  # fmt: skip
 NUMBERS = st.one_of(st.integers(-(2**63), 2**64), st.floats(allow_nan=True), st.booleans())
 ARRAYS = st.one_of(
     st.lists(st.text(max_size=4), max_size=8),
@@ -32,13 +30,13 @@ JUNK = st.one_of(NUMBERS, st.text(max_size=12), ARRAYS, NAMES)
 @settings(max_examples=300, deadline=None)
 def test_a_tokenizer_or_one_line(base, changes, missing, text):
     metadata = {key: value for key, value in {**base(), **changes}.items() if key not in missing}
-    try:
-        tokenizer = Tokenizer.from_metadata(metadata, "m.gguf")
-        tokenizer.decode(tokenizer.encode(text), special=True)
-        ChatTemplate(metadata, tokenizer, "m.gguf").encode([{"role": "user", "content": text}])
-    except MinferError as error:
-        assert "\n" not in str(error)
-        assert str(error)
+    check(metadata, text)
+
+
+@given(st.text(max_size=40))
+@settings(max_examples=300, deadline=None)
+def test_bytes_lose_no_text(text):
+    check_round_trip(text)
 
 
 @given(st.text("{}%#-abmsg().[]'|~+*=0123456789 \nforendifinset", max_size=60))
