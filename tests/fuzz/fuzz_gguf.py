@@ -1,7 +1,7 @@
 """Coverage-guided fuzzing of the model loader with atheris: `python -m tests.fuzz.fuzz_gguf [corpus folder]`.
 
-Without a folder it starts from small models. Whatever the bytes, loading and running them ends in an answer or in a MinferError of one line. tests/minfer/test_hostile.py
-runs the same check on mutated files in the ordinary test run.
+Without a folder it starts from small models. Whatever the bytes, loading and running them ends in an answer or in a
+MinferError of one line. tests/minfer/test_hostile.py runs the same check on mutated files in the ordinary test run.
 """
 
 from __future__ import annotations
