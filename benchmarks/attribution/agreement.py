@@ -49,6 +49,17 @@ class Agreement:
         """False also where a number is no number."""
         return abs(self.perplexity_difference) <= PERPLEXITY_BAR and self.mean_kl < MEAN_KL_BAR
 
+    @property
+    def decided(self) -> bool:
+        """Whether the tokens suffice to say on which side of its bar the perplexity's difference is: two standard errors."""
+        return abs(abs(self.perplexity_difference) - PERPLEXITY_BAR) >= 2 * self.perplexity_error
+
+    @property
+    def tokens_to_decide(self) -> int:
+        """Tokens at which the standard error is half the bar, from that of these: with as many, no difference at all is told
+        from one of the bar."""
+        return int(np.ceil(self.tokens * (2 * self.perplexity_error / PERPLEXITY_BAR) ** 2))
+
 
 def compare_logits(tokens: Sequence[int], ours: NDArray[np.float32], peer: NDArray[np.float32]) -> Agreement:
     """Compare logits [tokens, vocabulary] of both sides. Raises AgreementError where the shapes differ or are too short."""
@@ -77,6 +88,29 @@ def compare_logits(tokens: Sequence[int], ours: NDArray[np.float32], peer: NDArr
         mean_kl=float(divergences.mean()),
         largest_kl=float(divergences.max()),
         same_top=same / len(tokens),
+    )
+
+
+def combined(parts: Sequence[Agreement]) -> Agreement:
+    """Several stretches of text, each judged from an empty context, as one. Raises AgreementError for none."""
+    if not parts:
+        raise AgreementError("no stretch of text was compared; expected at least one")
+    tokens = np.array([part.tokens for part in parts])
+    predicted = tokens - 1
+    losses = np.log([[part.perplexity, part.peer_perplexity] for part in parts])
+    loss, peer_loss = predicted @ losses / predicted.sum()
+    apart = losses[:, 0] - losses[:, 1]
+    # Variance of single tokens' differences: within each stretch, from its standard error, and between stretches.
+    within = np.array([part.perplexity_error for part in parts]) ** 2 * predicted * (predicted - 1)
+    squares = np.sum(within + predicted * (apart - (loss - peer_loss)) ** 2)
+    return Agreement(
+        tokens=int(tokens.sum()),
+        perplexity=float(np.exp(loss)),
+        peer_perplexity=float(np.exp(peer_loss)),
+        perplexity_error=float(np.sqrt(squares / (predicted.sum() - 1) / predicted.sum())),
+        mean_kl=float(tokens @ [part.mean_kl for part in parts] / tokens.sum()),
+        largest_kl=max(part.largest_kl for part in parts),
+        same_top=float(tokens @ [part.same_top for part in parts] / tokens.sum()),
     )
 
 

@@ -1,9 +1,11 @@
 """Perplexity and divergence by hand on logits of two and three tokens."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
-from benchmarks.attribution.agreement import AgreementError, common_prefix, compare_logits
+from benchmarks.attribution.agreement import Agreement, AgreementError, combined, common_prefix, compare_logits
 
 TOKENS = [0, 1, 0]
 
@@ -36,6 +38,36 @@ def test_by_hand():
     apart = np.array([np.log(0.75 / 0.5), np.log(0.8 / 0.5)])
     assert seen.perplexity_error == pytest.approx(apart.std(ddof=1) / 2**0.5, rel=1e-5)
     assert not seen.within_bars
+
+
+def test_stretches_are_one_text():
+    rng = np.random.default_rng(0)
+    ours, peer = rng.standard_normal((2, 60, 9)).astype(np.float32)
+    ids = [int(token) for token in rng.integers(0, 9, 60)]
+    parts = [compare_logits(ids[at : at + 20], ours[at : at + 20], peer[at : at + 20]) for at in (0, 20, 40)]
+    whole = combined(parts)
+    losses = []
+    for logits in (ours, peer):
+        probabilities = np.exp(logits.astype(np.float64))
+        probabilities /= probabilities.sum(axis=1, keepdims=True)
+        kept = [at for at in range(59) if at % 20 != 19]
+        losses.append(np.array([-np.log(probabilities[at, ids[at + 1]]) for at in kept]))
+    assert whole.tokens == 60
+    assert whole.perplexity == pytest.approx(np.exp(losses[0].mean()))
+    assert whole.peer_perplexity == pytest.approx(np.exp(losses[1].mean()))
+    assert whole.perplexity_error == pytest.approx((losses[0] - losses[1]).std(ddof=1) / 57**0.5)
+    assert whole.mean_kl == pytest.approx(np.mean([part.mean_kl for part in parts]))
+    assert whole.largest_kl == max(part.largest_kl for part in parts)
+    with pytest.raises(AgreementError, match="expected at least one"):
+        combined([])
+
+
+def test_two_standard_errors_decide():
+    near = Agreement(512, 99.5, 100.0, 0.0048, 0.005, 0.1, 0.9)
+    assert not near.decided
+    assert near.tokens_to_decide == 1888
+    assert replace(near, perplexity=99.99, perplexity_error=0.002).decided
+    assert replace(near, perplexity=98.0).decided
 
 
 def test_a_number_that_is_none_is_not_within_the_bars():
