@@ -19,7 +19,8 @@ class Ink:
 
 
 GAP_PREFIX = "gap: "
-COPY = "copy"
+COPY = "copy-only"
+"""Time in which the device copies and runs no kernel. A kernel class is called "copy" too: kernels that move values."""
 UNCLASSIFIED = "unclassified"
 
 _INKS: dict[str, Ink] = {
@@ -44,8 +45,10 @@ _INKS: dict[str, Ink] = {
     "kv write": Ink("#A0527A"),
     "embedding": Ink("#B8A05A"),
     "logits": Ink("#EE99AA"),
+    "copy": Ink("#5B8AA6"),
     COPY: Ink("#8C8C8C", "x"),
     UNCLASSIFIED: Ink("#D62728", "x"),
+    "other small classes": Ink("#A9A9B5", "."),
     "not published": Ink("#B5B5B5", "."),
     GAP_PREFIX + "host-late": Ink("#9E9E9E", "/"),
     GAP_PREFIX + "queued": Ink("#9E9E9E", "\\"),
@@ -53,7 +56,7 @@ _INKS: dict[str, Ink] = {
     GAP_PREFIX + "unknown": Ink("#9E9E9E", "."),
 }
 # The ledger's and the queue's own words for the same things.
-_ALIASES = {"copy-only": COPY, "gap": GAP_PREFIX + "unknown"}
+_ALIASES = {"gap": GAP_PREFIX + "unknown"}
 _RESERVE = ("#0099AA", "#997700", "#7788CC", "#BB5566", "#5FA052", "#AA4499", "#C08040", "#4F9DA6")
 
 # Peers and the engine itself, in that order of the eye: ours is the strong one.

@@ -214,6 +214,7 @@ def reader_fingerprint() -> str:
         *sorted(here.glob("*.py")),
         here.parent / "record_rows.py",
         here.parent / "portrait.py",
+        here.parent / "colours.py",
         *sorted(attribution.glob("*.py")),
     ]
     return hashlib.sha256(b"".join(path.read_bytes() for path in code)).hexdigest()
