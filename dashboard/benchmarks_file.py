@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -34,6 +35,11 @@ def read_descriptions(results: Path) -> tuple[dict[str, Description], str]:
 
 def _description(entry: dict[str, object]) -> Description:
     direction = _DIRECTIONS.get(str(entry.get("direction", "lower")), "lower")
-    code = str(entry.get("code", ""))
-    meaning = code.split('"""')[1].strip() if code.count('"""') >= 2 else ""
+    # asv keeps the text of setup_cache and setup too: only a docstring right below the benchmark's own line is its own.
+    own = re.search(
+        r"def (?:track|time|mem|peakmem|timeraw)_\w+\([^\n]*\n\s*(?:r?\"\"\")(.*?)\"\"\"",
+        str(entry.get("code", "")),
+        re.DOTALL,
+    )
+    meaning = " ".join(own.group(1).split()).replace("``", "") if own else ""
     return Description(str(entry.get("unit", "")), direction, str(entry.get("version", "")), meaning)

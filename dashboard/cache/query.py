@@ -62,7 +62,7 @@ def measured_series(snapshot: Snapshot) -> list[int]:
 
 
 def newest_values(snapshot: Snapshot, order: pd.DataFrame, back: int) -> pd.DataFrame:
-    """Of every series the newest value and the one ``back`` places before it.
+    """Of every series the newest value and the one ``back`` places before it, or the oldest where there are fewer.
 
     ``order``: columns source, order (place of the source's commit). Returns series, newest, before, count.
     """
@@ -75,7 +75,8 @@ def newest_values(snapshot: Snapshot, order: pd.DataFrame, back: int) -> pd.Data
         "WITH ranked AS (SELECT series, value, count(*) OVER (PARTITION BY series) AS n, "
         "row_number() OVER (PARTITION BY series ORDER BY placed.order DESC) AS r "
         "FROM read_parquet($paths) JOIN placed USING (source) WHERE value IS NOT NULL) "
-        "SELECT series, max(value) FILTER (r = 1) AS newest, max(value) FILTER (r = $back + 1) AS before, max(n) AS count "
+        "SELECT series, max(value) FILTER (r = 1) AS newest, "
+        "max(value) FILTER (r > 1 AND r = least($back + 1, n)) AS before, max(n) AS count "
         "FROM ranked GROUP BY series ORDER BY series",
         {"paths": paths, "back": back},
     ).df()

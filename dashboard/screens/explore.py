@@ -14,6 +14,7 @@ from dashboard.tables import show_table
 from dashboard.text import for_markdown
 
 MOST_ROWS, MOST_PANELS, BACK = 60, 24, 20
+BEFORE = f"up to {BACK} commits before"
 FORMS = ["list", "heatmap", "small multiples"]
 
 found = session.results()
@@ -73,8 +74,8 @@ def all_of_them() -> None:
         newest = session.ask(lambda now: now.newest_values(BACK))
         table = matching.merge(newest, on="series", how="left")
         table["change (%)"] = 100 * (table["newest"] / table["before"] - 1)
-        table = table.rename(columns={"before": f"{BACK} commits before"})
-        columns = ["machine", "name", "newest", f"{BACK} commits before", "change (%)", "unit"]
+        table = table.rename(columns={"before": BEFORE})
+        columns = ["machine", "name", "newest", BEFORE, "change (%)", "unit"]
         show_table(table.head(1000)[columns], "series", height=320)
         return
     as_map = form == "heatmap"

@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from dashboard.benchmarks_file import read_descriptions
 from dashboard.charts.many import many_data, short_names
 from dashboard.data import Reader, Stretches
 from tests.dashboard.conftest import many
@@ -91,6 +92,27 @@ def test_colours_end_where_nearly_all_differences_do_and_a_missing_series_has_no
     assert data["limit"] == pytest.approx(0.85 * np.log(2))  # the 95th percentile of 1, 1, 1 and 2 times
     assert data["typical"] == [1.0, None]
     assert data["names"] == ["a", "b"]
+
+
+def test_the_list_compares_with_the_oldest_value_where_there_are_fewer_commits(asv_history):
+    now = Reader(asv_history).current()
+    number = int(now.series["series"].iloc[0])
+    values = now.values([number])["value"].to_numpy()
+    for back, before in ((5, values[-6]), (500, values[0])):
+        row = now.newest_values(back).set_index("series").loc[number]
+        assert (row["newest"], row["before"]) == (values[-1], before)
+
+
+def test_a_meaning_is_the_benchmarks_own_and_not_its_setups(tmp_path):
+    setup = 'class C:\n    def setup_cache(self):\n        """Not this."""\n\n'
+    entry = {"unit": "ms", "direction": "lower", "version": "1"}
+    benchmarks = {
+        "a": entry | {"code": setup + '    def track_a(self):\n        """This ``one``.\n        """\n'},
+        "b": entry | {"code": setup + "    def track_b(self):\n        return 1\n"},
+    }
+    (tmp_path / "benchmarks.json").write_text(json.dumps(benchmarks | {"version": 2}))
+    described, complaint = read_descriptions(tmp_path)
+    assert (described["a"].meaning, described["b"].meaning, complaint) == ("This one.", "", "")
 
 
 def test_short_names_keep_what_tells_them_apart():
