@@ -100,7 +100,8 @@ def _against_peer(record: Record, wall: Wall, total: float, peer: tuple[Record, 
     by_name = {item.name: item for item in wall.decomposition.classes} if wall.decomposition else {}
     entries = []
     for both in compared.classes:
-        name = f"{compared.b} {peer[1].engine_version}".strip()
+        version = peer[1].engine_version  # llama.cpp's own begins with its name
+        name = version if version.startswith(compared.b) else f"{compared.b} {version}".strip()
         if both.b_cost is not None and both.a_cost is not None:
             entry = price(by_name[both.name], both.b_cost, nt=wall.nt, wall_ms=total, target=PEER, target_name=name)
         else:
