@@ -11,7 +11,7 @@ from benchmarks.attribution.ledger import LOST, NEW, TAX, UNRESOLVED, VANISHED, 
 from benchmarks.attribution.pair import Pair
 from benchmarks.attribution.record import Record, Wall
 from benchmarks.attribution.recover import tokens_per_second
-from benchmarks.attribution.spread import Figure, wall_figure
+from benchmarks.attribution.spread import wall_figure
 
 from .portrait import with_range
 
@@ -49,16 +49,22 @@ def history_answer(book: Ledger, names: tuple[str, str]) -> tuple[str, State]:
     """Faster, slower or neither, in one sentence; and the colour of that: good, bad or unsure."""
     net = book.net.scaled(1e-6)
     if net.interval is not None and net.interval.low <= 0 <= net.interval.high:
-        return f"No difference that the samples resolve: {names[1]} {_longer(net)} than {names[0]}.", "unsure"
-    if net.value > 0:
-        return f"Faster: {names[1]} {_longer(net)} than {names[0]}.", "good"
-    return f"Slower: {names[1]} {_longer(net)} than {names[0]}.", "bad"
+        low, high = abs(net.interval.low), abs(net.interval.high)
+        sentence = f"No difference that the samples resolve: {names[1]} takes {_amount(net.value)} than {names[0]}, "
+        return sentence + f"and may take from {low:,.3g} ms more to {high:,.3g} ms less.", "unsure"
+    word: State = "good" if net.value > 0 else "bad"
+    range_text = ""
+    if net.interval is not None:
+        ends = sorted((abs(net.interval.low), abs(net.interval.high)))
+        range_text = f" ({ends[0]:,.3g} to {ends[1]:,.3g})"
+    return (
+        f"{'Faster' if net.value > 0 else 'Slower'}: {names[1]} takes {_amount(net.value)}{range_text} than {names[0]}.",
+        word,
+    )
 
 
-def _longer(net: Figure) -> str:
-    """``net``: milliseconds won, so that above zero means a shorter wall."""
-    size = net if net.value >= 0 else net.scaled(-1.0)
-    return f"takes {with_range(size, ',.3g')} ms {'less' if net.value >= 0 else 'more'}"
+def _amount(won_ms: float) -> str:
+    return f"{abs(won_ms):,.3g} ms {'less' if won_ms >= 0 else 'more'}"
 
 
 def pair_answer(both: Pair, names: tuple[str, str]) -> str:

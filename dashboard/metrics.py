@@ -111,7 +111,7 @@ _ALL = (
         "recoverable_ms",
         "Recoverable",
         "ms",
-        "higher",
+        "neither",
         "Milliseconds that a class would give back at a named target rate: ms − GMAC × target cost.",
     ),
     Metric("won_ms", "Won", "ms", "higher", "Milliseconds that a change took off the classes that it sped up."),

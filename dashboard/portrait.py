@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 
 import pandas as pd
@@ -24,9 +25,27 @@ def wall_label(wall: Wall) -> str:
     return f"{wall.engine} {wall.backend}, ubatch {wall.ubatch}" + (f" ({gates})" if gates else "")
 
 
+def short_label(wall: Wall) -> str:
+    """For the eye, not for a URL: gates that are on by their names alone."""
+    gates = ", ".join(
+        name if value is True else f"{name}={value}" for name, value in sorted(wall.gates.items()) if value is not False
+    )
+    return f"{wall.engine}, ubatch {wall.ubatch}" + (f" ({gates})" if gates else "")
+
+
+def best_of_each(walls: Sequence[Wall]) -> list[Wall]:
+    """Of each engine with the same gates the wall of lowest median: the others are slower ubatches of the same thing."""
+    best: dict[tuple[str, str], Wall] = {}
+    for wall in walls:
+        key = (wall.engine, json.dumps(wall.gates, sort_keys=True))
+        if key not in best or wall_figure(wall).value < wall_figure(best[key]).value:
+            best[key] = wall
+    return list(best.values())
+
+
 def short_labels(walls: Sequence[Wall]) -> list[str]:
-    """The engine's name where that tells the walls apart, with the ubatch where it does not, else the whole label."""
-    for label in (lambda wall: wall.engine, lambda wall: f"{wall.engine}, ubatch {wall.ubatch}", wall_label):
+    """The engine's name where that tells the walls apart, with ubatch and gates where it does not."""
+    for label in (lambda wall: wall.engine, lambda wall: f"{wall.engine}, ubatch {wall.ubatch}", short_label):
         found = [label(wall) for wall in walls]
         if len(set(found)) == len(found):
             return found
@@ -120,11 +139,11 @@ def _class_row(
         "class": item.name,
         "class_ms": item.ns / 1e6,
         "share_of_wall": 100 * item.ns / wall_ns,
-        "share_of_busy": 100 * item.ns / max(busy_ns, 1),
         "cost": cost.value if cost else None,
         f"{PEER} (µs/GMAC)": both.b_cost.value if both and both.b_cost else None,
         f"ratio @{nt}": both.ratio.value if both else None,
         f"interval @{nt}": _interval(both.ratio) if both else None,
+        "share_of_busy": 100 * item.ns / max(busy_ns, 1),
         "launches": item.launches,
         "gmac": item.macs / GMAC if item.macs else None,
         # 2 operations a multiply-accumulate: 1e9 of them in c microseconds are 2e3 / c TFLOP/s.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
+from numpy.typing import NDArray
 
 from ..colours import ink, stacking_order
 from ..metrics import metric
@@ -13,6 +14,8 @@ from .axes import commit_axis, commit_hover, style
 from .decimate import representatives
 
 MOST_BARS = 240
+TALL = 4.0
+"""Times the median wall: a first commit twenty times as slow would leave nothing of the others to see."""
 
 
 def part_values(parts: pd.DataFrame, view: str) -> pd.Series:
@@ -82,9 +85,33 @@ def stacked(parts: pd.DataFrame, view: str, height: int = 480) -> tuple[go.Figur
     if not stack:
         figure.update_yaxes(type="log")
     commit_axis(figure, list(drawn["short"]), list(drawn["time"]))
-    left_out = len(commits) - len(drawn)
-    note = f"{len(drawn)} of {len(commits)} commits drawn: of each stretch the one with the middle wall."
-    return figure, note if left_out else ""
+    notes = []
+    if len(drawn) < len(commits):
+        notes.append(f"{len(drawn)} of {len(commits)} commits drawn: of each stretch the one with the middle wall.")
+    if view == "class_ms" and _cut_tall_bars(figure, drawn["traced_ns"].to_numpy(dtype=float) / 1e6):
+        notes.append("Bars that would dwarf the others are cut; their height stands on them. Double-click shows all.")
+    return figure, " ".join(notes)
+
+
+def _cut_tall_bars(figure: go.Figure, walls: NDArray[np.float64]) -> bool:
+    """Let the axis end above the walls that are not out of all proportion, and write on the others how high they are."""
+    most = TALL * float(np.median(walls))
+    tall = np.flatnonzero(walls > most)
+    if not 0 < tall.size <= len(walls) // 2:
+        return False
+    top = 1.3 * float(walls[walls <= most].max())
+    figure.update_yaxes(range=[0, top])
+    for place in tall[:MOST_BARS]:
+        figure.add_annotation(
+            x=int(place),
+            y=top,
+            yanchor="top",
+            text=f"▲ {walls[place]:,.3g}",
+            showarrow=False,
+            font={"size": 12, "color": "#FFFFFF"},
+            bgcolor="#444444",
+        )
+    return True
 
 
 def _detail(head: str, name: str, row: object) -> str:

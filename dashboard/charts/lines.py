@@ -95,7 +95,7 @@ def over_commits(
                     hovertext=for_hover(str(point.text)),
                     yanchor="middle",
                 )
-    style(figure, height, y_title)
+    style(figure, height, y_title, legend=rows["line"].nunique() > 1)
     commit_axis(figure, list(commits["short"]), list(commits["time"]))
     return figure
 

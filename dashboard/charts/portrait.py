@@ -9,7 +9,7 @@ import plotly.graph_objects as go
 
 from benchmarks.attribution.record import Decomposition, Split
 
-from ..colours import COPY, GAP_PREFIX, ink, stacking_order
+from ..colours import COPY, GAP_PREFIX, UNCLASSIFIED, ink, stacking_order
 from ..text import for_hover
 from .axes import style
 from .decomposition import hatch_pattern
@@ -21,32 +21,66 @@ def parts_of(taken: Decomposition) -> dict[str, int]:
     return named | {GAP_PREFIX + cause: ns for cause, ns in taken.gap_ns.items()}
 
 
+SMALL_SHARE = 0.003
+"""Of every wall drawn: kernel classes below it are drawn as one, or a legend would name twenty that nobody can see."""
+OTHERS = "other small classes"
+
+
+def _folded(walls: Sequence[tuple[dict[str, int], int]]) -> tuple[list[dict[str, int]], list[str]]:
+    """The same parts with classes that are small on every wall put together, and their names. Gaps, copies and what no rule
+    names always stand by themselves."""
+    names = dict.fromkeys(name for named, _ in walls for name in named)
+    small = [
+        name
+        for name in names
+        if not (name.startswith(GAP_PREFIX) or name in (COPY, UNCLASSIFIED))
+        and all(named.get(name, 0) < SMALL_SHARE * wall for named, wall in walls)
+    ]
+    if len(small) < 2:
+        return [named for named, _ in walls], []
+    folded = []
+    for named, _ in walls:
+        kept = {name: ns for name, ns in named.items() if name not in small}
+        folded.append(kept | {OTHERS: sum(named.get(name, 0) for name in small)})
+    return folded, small
+
+
 def wall_bars(walls: Sequence[tuple[str, Decomposition]], *, share: bool) -> go.Figure:
-    """One horizontal bar a wall: ``walls`` holds (label, decomposition). In ms, or in shares of each own wall."""
+    """One horizontal bar a wall, its name above it: ``walls`` holds (label, decomposition). In ms, or in shares of each own
+    wall."""
     figure = go.Figure()
-    parts = [(label, parts_of(taken), taken.wall_ns) for label, taken in walls]
+    folded, small = _folded([(parts_of(taken), taken.wall_ns) for _, taken in walls])
+    parts = [(label, named, taken.wall_ns) for (label, taken), named in zip(walls, folded, strict=True)]
     for name in stacking_order([name for _, named, _ in parts for name in named]):
         values = [100 * named.get(name, 0) / wall if share else named.get(name, 0) / 1e6 for _, named, wall in parts]
         if not any(values):
             continue
+        about = f" ({', '.join(small)})" if name == OTHERS else ""
         hover = [
-            f"<b>{for_hover(label)}</b><br>{for_hover(name)}: {ns / 1e6:,.4g} ms, {100 * ns / wall:.3g} % of wall"
+            f"<b>{for_hover(label)}</b><br>{for_hover(name + about)}: {ns / 1e6:,.4g} ms, {100 * ns / wall:.3g} % of wall"
             for label, named, wall in parts
             for ns in [named.get(name, 0)]
         ]
         colour = ink(name)
         figure.add_bar(
-            y=[for_hover(label).replace(", ", "<br>").replace(" (", "<br>(") for label, _, _ in parts],
+            y=list(range(len(parts))),
             x=values,
             name=for_hover(name),
             orientation="h",
+            width=0.5,
             customdata=hover,
             hovertemplate="%{customdata}<extra></extra>",
             marker={"color": colour.colour, "line": {"width": 0}, "pattern": hatch_pattern(colour.hatch)},
         )
-    figure.update_layout(barmode="stack", bargap=0.25)
-    figure = style(figure, 220 + 46 * len(walls), "Share of wall (%)" if share else "Traced wall (ms)")
-    figure.update_yaxes(autorange="reversed")
+    for place, (label, _, wall) in enumerate(parts):
+        text = for_hover(label) if share else f"{for_hover(label)}: {wall / 1e6:,.4g} ms"
+        figure.add_annotation(
+            x=0, y=place - 0.27, text=text, xanchor="left", yanchor="bottom", showarrow=False, font={"size": 12}
+        )
+    figure.update_layout(barmode="stack")
+    title = "Share of wall (%)" if share else "Traced wall (ms)"
+    figure = style(figure, 170 + 58 * len(walls), "", x_title=title)
+    figure.update_yaxes(range=[len(parts) - 0.6, -0.75], showticklabels=False, showgrid=False, zeroline=False)
     return figure
 
 

@@ -10,11 +10,13 @@ import streamlit as st
 
 from benchmarks.attribution.change_report import Change
 from benchmarks.attribution.errors import UserFacingError
+from benchmarks.attribution.statistics.alarms import FEWEST_POINTS
 from benchmarks.attribution.triage import State, Triage, remove_triage, write_triage
 from dashboard import examine, session
 from dashboard.changes import acceptance_row, acceptances, decisions, direction_word, possible_commits, size
 from dashboard.charts.lines import over_commits
 from dashboard.choices import choose
+from dashboard.selecting import newest_walls
 from dashboard.tables import show_table
 from dashboard.text import for_markdown
 
@@ -68,7 +70,15 @@ which = st.segmented_control(
 )
 listed = still_open if which == "undecided" else list(looked.changes)
 if not listed:
-    st.success("Nothing to decide here.", icon=":material/check_circle:")
+    measured = len(newest_walls(chosen.walls, session.ENGINE))
+    if source == "records" and measured < FEWEST_POINTS:
+        st.info(
+            f"{measured} commits are measured here; lasting changes are told from noise from {FEWEST_POINTS} on, so none "
+            "can be found yet. Compare sets two commits side by side.",
+            icon=":material/help:",
+        )
+    else:
+        st.success("Nothing to decide here.", icon=":material/check_circle:")
     st.stop()
 show_table(pd.DataFrame([row_of(change) for change in listed]), "changes", height=min(400, 80 + 36 * len(listed)))
 

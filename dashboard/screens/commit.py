@@ -9,7 +9,7 @@ from dashboard.charts.portrait import average_launches, layer_timeline, split_ba
 from dashboard.charts.timeline import launch_table, launch_timeline, timeline_sentence
 from dashboard.choices import choose, choose_commit, step_buttons
 from dashboard.commits import body_of
-from dashboard.portrait import checks_table, class_table, quoted, short_labels, wall_label
+from dashboard.portrait import best_of_each, checks_table, class_table, quoted, short_labels, wall_label
 from dashboard.tables import show_table
 from dashboard.text import for_markdown
 
@@ -43,10 +43,19 @@ with st.container(horizontal=True, gap="medium"):
     for name, value, help_text in quoted(record, wall):
         st.metric(name, value, help=help_text, width="content")
 
-shown = [item for item in walls if item.decomposition is not None]
-drawn = [(name, item.decomposition) for name, item in zip(short_labels(shown), shown, strict=True) if item.decomposition]
-if drawn:
-    share = st.toggle("As shares of each own wall", key="share", bind="query-params")
+failed = [check for check in (*wall.checks, *record.checks) if check.passed is False]
+if failed:
+    said = "; ".join(f"{check.name}{f' ({check.detail})' if check.detail else ''}" for check in failed)
+    word = "check" if len(failed) == 1 else "checks"
+    st.warning(f"{len(failed)} {word} failed: {for_markdown(said, 400)}", icon=":material/error:")
+everyone = [item for item in walls if item.decomposition is not None]
+shown = best_of_each(everyone)
+if everyone:
+    with st.container(horizontal=True, gap="medium"):
+        share = st.toggle("As shares of each own wall", key="share", bind="query-params")
+        if len(shown) < len(everyone) and st.toggle("Slower ubatches too", key="ubatches", bind="query-params"):
+            shown = everyone
+    drawn = [(name, item.decomposition) for name, item in zip(short_labels(shown), shown, strict=True) if item.decomposition]
     session.show_chart(wall_bars(drawn, share=share), "portrait", "One bar of kernel classes an engine")
 if wall.decomposition is None:
     st.info(

@@ -10,6 +10,7 @@ from dashboard.charts.decomposition import stacked
 from dashboard.charts.lines import over_commits
 from dashboard.colours import ENGINES
 from dashboard.metrics import DECOMPOSITION_VIEWS, metric
+from dashboard.portrait import quoted
 from dashboard.selecting import newest_walls, rates, ratios
 from dashboard.summary import Answer, fresh, trustworthy, what_moved, what_next, why_expired
 from dashboard.text import for_markdown
@@ -48,11 +49,12 @@ else:
     show_answers(answers)
     reasons = why_expired(session.newest_records(chosen.machine), found.known, record.commit)
     if reasons:
-        why = "; ".join(f"**{for_markdown(reason.what)}** changed: {for_markdown(reason.detail, 130)}" for reason in reasons)
-        st.warning(
-            f"The newest decomposition has expired: it speaks of {record.commit[:8]}'s kernel mix. {why}",
-            icon=":material/history:",
-        )
+        lines = [f"- **{for_markdown(reason.what)}** changed: {for_markdown(reason.detail, 110)}" for reason in reasons]
+        head = f"The newest decomposition has expired: it speaks of the kernel mix of {record.commit[:8]}, and since then"
+        st.warning("\n".join([head, *lines]), icon=":material/history:")
+    with st.container(horizontal=True, gap="medium"):
+        for label, value, help_text in quoted(record, wall):
+            st.metric(label, value, help=help_text, width="content")
 
 walls = chosen.walls[chosen.walls["wall_ns"].notna() & chosen.walls["best"]]
 st.subheader("Prefill rate over commits", help=metric("tokens_per_second").meaning, anchor=False)

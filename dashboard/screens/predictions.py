@@ -76,17 +76,23 @@ else:
         session.show_chart(figure, f"said-{unit.replace('/', '-')}", f"Measured against predicted change in {unit}")
     rows = [
         {
+            "verdict": item.verdict,
             "commit": item.prediction.commit[:8],
             "of": item.prediction.subject,
             "nt": item.prediction.nt,
             "said": f"{item.prediction.change:+g} {item.prediction.unit}",
             "measured": f"{with_range(item.measured, '+,.3g')} {item.prediction.unit}" if item.measured else "",
-            "verdict": item.verdict,
             "detail": item.detail,
         }
         for item in joined
     ]
-    show_table(pd.DataFrame(rows), "predictions")
+    known = [row for row in rows if row["measured"]]
+    if known:
+        show_table(pd.DataFrame(known), "predictions")
+    pending = [row for row in rows if not row["measured"]]
+    if pending:
+        with st.expander(f"{len(pending)} more are not measured on this machine", icon=":material/pending:"):
+            show_table(pd.DataFrame(pending).drop(columns=["measured", "verdict"]), "unmeasured", height=400)
 if broken:
     st.subheader("Lines that want to be predictions", anchor=False)
     bad = [{"commit": item.commit[:8], "line": item.line, "text": item.text, "why not": item.reason} for item in broken]

@@ -1,12 +1,15 @@
 """Compare: what is a pair gets its ratio, what is not says why, on made-up and on real results."""
 
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from benchmarks.attribution.beside import beside
 from benchmarks.attribution.record_files import read_records
-from dashboard.compare import side_names
+from benchmarks.attribution.spread import Figure, Interval
+from dashboard.compare import history_answer, side_names
+from dashboard.portrait import best_of_each, short_labels
 from tests.dashboard.conftest import charts
 from tests.dashboard.test_screens import words
 
@@ -82,3 +85,26 @@ def test_names_of_sides_hold_what_differs_and_no_more():
     assert names(ours, peer) == ("minfer", "llama.cpp")
     assert names(ours, gated)[1] == "minfer (bt=True, fa=True, graphs=True, mmq=True)"
     assert names(ours, ours) == ("minfer, first", "minfer, second")
+
+
+def test_the_answer_is_a_plain_sentence():
+    def said(net, low, high):
+        book = SimpleNamespace(net=Figure(net * 1e6, None if low is None else Interval(low * 1e6, high * 1e6, 0.95)))
+        return history_answer(book, ("old", "new"))
+
+    assert said(12, 10, 14) == ("Faster: new takes 12 ms less (10 to 14) than old.", "good")
+    assert said(-12, -14, -10) == ("Slower: new takes 12 ms more (10 to 14) than old.", "bad")
+    sentence, state = said(0.8, -2.6, 2.8)
+    assert state == "unsure"
+    assert sentence.endswith("new takes 0.8 ms less than old, and may take from 2.6 ms more to 2.8 ms less.")
+    assert said(-3, None, None)[0] == "Slower: new takes 3 ms more than old."
+
+
+def test_of_each_engine_with_the_same_gates_the_fastest_ubatch_is_shown():
+    record = read_records(REAL / "h200" / "records" / f"{COMMIT}.jsonl")[-1]
+    walls = [wall for wall in record.walls if wall.nt == 3325 and wall.engine in ("llama.cpp", "minfer")]
+    best = best_of_each(walls)
+    assert [(wall.engine, wall.ubatch) for wall in best] == [("minfer", 8192), ("minfer", 8192), ("llama.cpp", 2048)]
+    assert short_labels(best) == [
+        "minfer, ubatch 8192 (fa, graphs)", "minfer, ubatch 8192 (bt, fa, graphs, mmq)", "llama.cpp, ubatch 2048",
+    ]  # fmt: skip
