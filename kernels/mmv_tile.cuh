@@ -156,18 +156,32 @@ DEVICE void mmv_tile(int tile_of_rows, const u8* weights, const f16* x, const fl
     u8* mine = shared + warp * T::stages * STAGE;
     const f16* row_x = x + (long long)blockIdx.y * k;
 
-    auto load = [&](int turn, int block) {
+    const auto piece_at = [&](int i, int block, u32& to, const u8*& from) {
+        const int row = i / T::pieces, piece = i - row * T::pieces;
+        const u64 block_at = (u64)(weights + min(first + row, n - 1) * row_bytes + (long long)block * T::bytes);
+        to = row * T::pitch + piece * 16;
+        from = (const u8*)(block_at - T::start_of(block_at)) + piece * 16;
+    };
+    const auto load = [&](int turn, int block) {
         if (block < blocks) {
-            const u32 to = shared_address(mine + turn * STAGE);
+            u8* tile = mine + turn * STAGE;
+            u32 to;
+            const u8* from;
+            if (T::pieces * 16 > T::bytes && block == blocks - 1 && first + TILE_ROWS >= n) {
+                // Pieces around the matrix's last block reach beyond it.
+#pragma unroll 1
+                for (int i = lane; i < PIECES; i += 32) {
+                    piece_at(i, block, to, from);
+                    for (int e = 0; e < 16 && from + e < end; e += 2) *(u16*)(tile + to + e) = *(const u16*)(from + e);
+                }
+            } else {
 #pragma unroll
-            for (int i = lane; i < PIECES; i += 32) {
-                const int row = i / T::pieces, piece = i - row * T::pieces;
-                const u64 block_at = (u64)(weights + min(first + row, n - 1) * row_bytes + (long long)block * T::bytes);
-                const u8* from = (const u8*)(block_at - T::start_of(block_at)) + piece * 16;
-                const long long left = T::pieces * 16 == T::bytes ? 16 : end - from;
-                copy_async_16(to + row * T::pitch + piece * 16, from, (int)min((long long)16, left));
+                for (int i = lane; i < PIECES; i += 32) {
+                    piece_at(i, block, to, from);
+                    copy_async_16(shared_address(tile) + to, from);
+                }
             }
-            copy_async_16(to + TILE_ROWS * T::pitch + lane * 16, row_x + block * 256 + lane * 8);
+            copy_async_16(shared_address(tile) + TILE_ROWS * T::pitch + lane * 16, row_x + block * 256 + lane * 8);
         }
         copy_async_commit();
     };
