@@ -18,6 +18,7 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
+from benchmarks.capture.gpu_instrument import ALL_LAYERS
 from benchmarks.engine import EngineOptions, MeasuredEngine
 from benchmarks.interleave import SETTLE_S
 from benchmarks.peers.llama_cpp import LlamaCpp, PeerOptions
@@ -30,6 +31,7 @@ def main() -> None:
     parser.add_argument("--steps", type=int, default=32, metavar="N", help="tokens decoded after it (default 32)")
     parser.add_argument("--rounds", type=int, default=12, metavar="N")
     parser.add_argument("--threads", type=int, default=len(os.sched_getaffinity(0)), metavar="N", help="of the peer")
+    parser.add_argument("--backend", default="numpy", choices=("numpy", "cuda"), help="of the engine; the peer follows it")
     parser.add_argument("--gates", default="", metavar="A=1,B=0", help="of the engine")
     args = parser.parse_args()
     for model in args.models:
@@ -39,9 +41,10 @@ def main() -> None:
 def beside(model: Path, args: argparse.Namespace) -> None:
     """Measure one model and print it."""
     gates = dict(part.split("=", 1) for part in args.gates.split(",") if part)
-    engine = MeasuredEngine(model, EngineOptions("numpy", context=args.nt + args.steps, gates=gates))
+    engine = MeasuredEngine(model, EngineOptions(args.backend, context=args.nt + args.steps, gates=gates))
     tokens = [int(token) for token in np.random.default_rng(0).integers(0, engine.vocabulary, args.nt)]
-    with LlamaCpp(model, PeerOptions(nt=args.nt + args.steps, threads=args.threads)) as peer:
+    layers = ALL_LAYERS if args.backend == "cuda" else 0
+    with LlamaCpp(model, PeerOptions(nt=args.nt + args.steps, threads=args.threads, gpu_layers=layers)) as peer:
         arms = {"minfer": (engine.prefill, engine.decode), "llama.cpp": (peer.prefill, peer.decode)}
         taken: dict[str, list[tuple[float, float]]] = {name: [] for name in arms}
         for number in range(args.rounds + 1):
