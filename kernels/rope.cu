@@ -9,7 +9,7 @@
 // Variants tried
 //   _pairs    one thread a pair, table of cosines: sincosf of large angles costs more than the read; 1.3 ms @3325 on an
 //             H200 for 28 layers of 28 + 4 heads, three times what its bytes need
-//   (plain)   eight elements of each half a thread, 16-byte accesses                                     current
+//   (plain)   eight elements of each half a thread, 16-byte accesses of values, biases and turns         current
 #include "common.cuh"
 
 KERNEL(256) minfer_rope_pairs(f16* x, const float* bias, const float2* turns, const int* state, int nt, int heads, int width, int stride,
@@ -43,13 +43,19 @@ KERNEL(256) minfer_rope_pairs(f16* x, const float* bias, const float2* turns, co
     row[j] = f32_to_f16(b);
 }
 
-// Adds eight biases to eight packed values.
+// Adds eight biases, where there are any, to eight packed values.
 DEVICE void unpack_8(const uint4& packed, const float* bias, float (&v)[8]) {
     const u32 words[4] = {packed.x, packed.y, packed.z, packed.w};
+    float4 added[2] = {};
+    if (bias) {
+        added[0] = ((const float4*)bias)[0];
+        added[1] = ((const float4*)bias)[1];
+    }
+    const float* add = (const float*)added;
 #pragma unroll
     for (int w = 0; w < 4; w++) {
-        v[2 * w] = low_f16(words[w]) + (bias ? bias[2 * w] : 0.0f);
-        v[2 * w + 1] = high_f16(words[w]) + (bias ? bias[2 * w + 1] : 0.0f);
+        v[2 * w] = low_f16(words[w]) + add[2 * w];
+        v[2 * w + 1] = high_f16(words[w]) + add[2 * w + 1];
     }
 }
 
@@ -90,14 +96,17 @@ KERNEL(256) minfer_rope(f16* x, const float* bias, const float2* turns, const in
     }
     float b[8];
     const int i = 8 * unit, j = pairs + i;
+    float4 t[4];  // two pairs each
+#pragma unroll
+    for (int p = 0; p < 4; p++) t[p] = ((const float4*)(turn + i))[p];
     unpack_8(*(const uint4*)(row + i), add ? add + i : nullptr, a);
     unpack_8(*(const uint4*)(row + j), add ? add + j : nullptr, b);
 #pragma unroll
     for (int p = 0; p < 8; p++) {
-        const float2 t = turn[i + p];
+        const float cosine = p & 1 ? t[p >> 1].z : t[p >> 1].x, sine = p & 1 ? t[p >> 1].w : t[p >> 1].y;
         const float first = a[p];
-        a[p] = first * t.x - b[p] * t.y;
-        b[p] = first * t.y + b[p] * t.x;
+        a[p] = first * cosine - b[p] * sine;
+        b[p] = first * sine + b[p] * cosine;
     }
     *(uint4*)(row + i) = pack_8(a);
     *(uint4*)(row + j) = pack_8(b);
