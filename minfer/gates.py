@@ -51,7 +51,7 @@ class Gate:
 GATES: tuple[Gate, ...] = (
     Gate("native", "numpy", True, "kernels compiled for this CPU; 0: NumPy alone, the reference"),
     Gate("integers", "numpy", True, "native products of many rows over activations rounded to 16 bits; 0: float32 and BLAS"),
-    Gate("threads", "numpy", 0, "threads of the native kernels; 0: one for each core that the process may use"),
+    Gate("threads", "numpy", 0, "threads of the native kernels; 0: as many as NumPy's BLAS"),
     Gate("weight_cache_bytes", "numpy", 2 << 30, "bytes of weights kept as float32; the others are converted at each use"),
     Gate("fa", "cuda", True, "flash attention on the matrix units; 0: one warp a query, no tiles"),
     Gate("mmq", "cuda", False, "products on the int8 matrix units over q8_1 activations; 0: f16 and cuBLAS"),

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from threadpoolctl import threadpool_info
 
 from ..quantisation import Quantisation
 
@@ -58,8 +59,8 @@ class CpuKernels:
     """The compiled library, and how many threads take part."""
 
     def __init__(self, library: ctypes.CDLL, threads: int = 0) -> None:
-        """``threads`` 0: one for each core that this process may use."""
-        self.threads = threads or _cores()
+        """``threads`` 0: as many as NumPy's BLAS uses, so that one setting limits both."""
+        self.threads = threads or blas_threads()
         self._call: dict[str, Any] = {}
         for name, arguments in _ARGUMENTS.items():
             function = getattr(library, f"minfer_{name}")
@@ -165,5 +166,7 @@ def _expect(holds: bool, kernel: str, *arrays: Float32) -> None:
         raise ValueError(f"kernel {kernel}: shapes {', '.join(str(list(array.shape)) for array in arrays)} do not fit")
 
 
-def _cores() -> int:
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+def blas_threads() -> int:
+    """Threads of NumPy's BLAS now: OPENBLAS_NUM_THREADS, a limit of threadpoolctl's, else the cores of this process."""
+    pools = (int(pool["num_threads"]) for pool in threadpool_info() if pool["user_api"] == "blas")
+    return max(pools, default=os.cpu_count() or 1)

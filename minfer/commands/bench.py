@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import os
 import platform
 import subprocess
 import sys
@@ -13,9 +12,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import numpy as np
-from threadpoolctl import threadpool_info, threadpool_limits
+from threadpoolctl import threadpool_limits
 
 from .. import __version__
+from ..backends.cpu_kernels import blas_threads
 from ..description import model_type, parameters, weight_bytes
 from ..errors import MinferError
 from ..llama_bench import Row, rendered, summary
@@ -32,7 +32,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("-p", "--n-prompt", default="512", metavar="N,...", help="prompt lengths (default 512; 0: none)")
     parser.add_argument("-n", "--n-gen", default="128", metavar="N,...", help="tokens to generate (default 128; 0: none)")
     parser.add_argument("-r", "--repetitions", type=positive, default=5, metavar="N", help="samples of each (default 5)")
-    parser.add_argument("-t", "--threads", type=positive, metavar="N", help="threads of NumPy's matrix product")
+    parser.add_argument("-t", "--threads", type=positive, metavar="N", help="threads of the kernels and of NumPy's BLAS")
     parser.add_argument("-o", "--output", choices=FORMS, default="md", help="default md")
     parser.add_argument("--no-warmup", action="store_true", help="no run before the first sample of a test")
     parser.add_argument("--seed", type=int, default=0, help="of the random prompt (default 0)")
@@ -69,7 +69,7 @@ def _measure(engine: Engine, args: argparse.Namespace, n_prompt: int, n_gen: int
         build_commit=commit, build_number=number, cpu_info=_cpu(), gpu_info=_gpu(engine),
         backends="CUDA" if gpu else "NumPy", model_filename=args.file,
         model_type=model_type(engine.file), model_size=weight_bytes(engine.file),
-        model_n_params=parameters(engine.file), n_batch=engine.context, n_ubatch=engine.ubatch, n_threads=_threads(),
+        model_n_params=parameters(engine.file), n_batch=engine.context, n_ubatch=engine.ubatch, n_threads=blas_threads(),
         cpu_mask="0x0", cpu_strict=False, poll=0, type_k="f16" if gpu else "f32", type_v="f16" if gpu else "f32",
         n_gpu_layers=99 if gpu else 0, n_cpu_moe=0, split_mode="none", main_gpu=0, no_kv_offload=False,
         flash_attn=int(bool(engine.gates.get("fa", False))), devices="auto", tensor_split="0.00",
@@ -138,8 +138,3 @@ def _cpu() -> str:
 def _gpu(engine: Engine) -> str:
     """The device's name, which the cuda backend knows; empty without a GPU."""
     return str(getattr(getattr(engine.backend, "device", None), "name", ""))
-
-
-def _threads() -> int:
-    pools = (int(pool["num_threads"]) for pool in threadpool_info() if pool["user_api"] == "blas")
-    return max(pools, default=os.cpu_count() or 1)

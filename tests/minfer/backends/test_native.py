@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from threadpoolctl import threadpool_limits
 
 import minfer
 from minfer.gguf import open_gguf
@@ -77,3 +78,11 @@ def test_logits_of_a_text_take_bounded_memory_beyond_the_result(tmp_path, monkey
     assert rows == [20, 20, 20, 10]
     # A buffer of the pool is a power of two: that of 20 rows of 4,000 bytes is 128 KiB.
     assert engine.memory()["scratch"] < 1 << 20
+
+
+def test_one_setting_limits_the_threads_of_the_kernels_and_of_blas(tmp_path):
+    path = tmp_path / "tiny.gguf"
+    write_tiny(path, Tiny("llama"))
+    with threadpool_limits(1, user_api="blas"):
+        assert minfer.load(path, backend="numpy").backend._kernels.threads == 1
+    assert minfer.load(path, backend="numpy", gates={"threads": 5}).backend._kernels.threads == 5
