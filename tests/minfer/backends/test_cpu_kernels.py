@@ -18,7 +18,7 @@ import numpy as np
 import pytest
 
 from minfer.backends.cpu_kernels import DECODED, INTEGER_TYPES, CpuKernels, address_of
-from minfer.kernels import host
+from minfer.kernels import host, sources_folder
 from minfer.quantisation import QUANTISATIONS
 from tests.gpu.support import random_blocks
 from tests.minfer.backends.test_attend import plain
@@ -190,6 +190,21 @@ def test_shapes_that_do_not_fit_are_refused(kernels):
         kernels.mmv(KINDS["q8_0"], 0, random(9, 32), poisoned(9, 5))
     with pytest.raises(ValueError, match="expected contiguous float32"):
         kernels.mmv(KINDS["q8_0"], 0, random(32, 2).T, poisoned(2, 5))
+
+
+@pytest.mark.skipif(SANITISERS in os.environ, reason="it has a sanitiser of its own")
+def test_each_part_runs_once_and_threads_race_for_nothing(tmp_path):
+    folder, driver = sources_folder() / "cpu", Path(__file__).parent / "host" / "threads.c"
+    command = ["cc", "-std=gnu11", "-O1", "-g", "-fsanitize=thread", f"-I{folder}", "-o", str(tmp_path / "threads")]
+    made = subprocess.run([*command, str(driver), str(folder / "threads.c"), "-lpthread"], capture_output=True, text=True)
+    if made.returncode:
+        pytest.skip("the compiler has no thread sanitiser")
+    # The sanitiser of GCC 12 does not know the address layouts of newer kernels.
+    run = [*(["setarch", "-R"] if shutil.which("setarch") else []), str(tmp_path / "threads")]
+    done = subprocess.run(run, capture_output=True, text=True)
+    if "unexpected memory mapping" in done.stderr:
+        pytest.skip("the thread sanitiser cannot run here")
+    assert (done.returncode, done.stdout) == (0, "each part once\n"), done.stdout + done.stderr
 
 
 @pytest.mark.slow
