@@ -21,7 +21,7 @@ PEER, BEST_OF_OURS, CEILING, NONE_LEFT = "peer", "best of ours", "ceiling", "non
 GAP, COPY_ONLY = "gap", "copy-only"
 _MS = 1e-6
 _GEMM = re.compile(r"^\S+ GEMM$")
-_EXACT_CEILINGS = ("f16 GEMM", "bf16 GEMM", "int8 GEMM", "f32 GEMM")
+_EXACT_CEILINGS = ("f16 GEMM", "bf16 GEMM", "int8 GEMM", "int16 GEMM", "f32 GEMM")
 """Matrix rates that can carry exact weights; fp8 cannot, so it prices nothing."""
 _COPY_CEILING = "copy"
 _UNITS = {"FLOP/s": 1.0, "OP/s": 1.0, "B/s": 1.0}

@@ -12,6 +12,7 @@ from collections.abc import Callable
 import numpy as np
 
 from ..attribution.record import Ceiling
+from .integer_rate import integer_ceiling
 
 CPU_GEMM_SHAPE = (512, 2048, 640)
 """m, n, k: a feed-forward product of the default model (Gemma 3 270M) at 512 tokens."""
@@ -26,7 +27,9 @@ def measure(backend: str) -> tuple[Ceiling, ...]:
         from . import gpu_ceilings
 
         return gpu_ceilings.measure()
-    return (_cpu_gemm(), _cpu_copy()) if backend == "numpy" else ()
+    if backend != "numpy":
+        return ()
+    return tuple(ceiling for ceiling in (_cpu_gemm(), integer_ceiling(), _cpu_copy()) if ceiling is not None)
 
 
 def _cpu_gemm() -> Ceiling:
