@@ -140,8 +140,8 @@ def _threads(elf: str) -> dict[str, int]:
     """Launch bounds by kernel, from the attributes that follow each kernel's info section."""
     found = {}
     sections = list(_INFO_SECTION.finditer(elf))
-    for section, following in zip(sections, [*sections[1:], None], strict=True):
-        values = _THREADS.search(elf, section.end(), following.start() if following else len(elf))
+    for section, end in zip(sections, [*(one.start() for one in sections[1:]), len(elf)], strict=False):
+        values = _THREADS.search(elf, section.end(), end)
         if values:
             x, y, z = (int(value, 16) for value in values.groups())
             found[section.group(1)] = x * y * z

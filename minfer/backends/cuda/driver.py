@@ -25,17 +25,19 @@ _WITHOUT_FREE_SHARED = 48 * 1024
 
 
 @cache
-def _library() -> ctypes.CDLL:
+def library() -> ctypes.CDLL:
+    """The driver's own library. Raises KernelError where there is none."""
     try:
         return ctypes.CDLL("libcuda.so.1")
     except OSError as error:
         raise KernelError(f"no NVIDIA driver is installed ({error}); install one, or run with backend numpy") from error
 
 
-def _check(status: int, what: str) -> None:
+def check(status: int, what: str) -> None:
+    """Raise KernelError, with the driver's words, unless ``status`` is success."""
     if status:
         text = ctypes.c_char_p()
-        _library().cuGetErrorString(status, ctypes.byref(text))
+        library().cuGetErrorString(status, ctypes.byref(text))
         said = _TOO_OLD.get(status) or (text.value or b"unknown error").decode()
         advice = (
             "update the NVIDIA driver, or run with backend numpy"
@@ -48,16 +50,25 @@ def _check(status: int, what: str) -> None:
 def driver_version() -> tuple[int, int]:
     """Newest CUDA that the driver supports: (13, 0)."""
     version = ctypes.c_int()
-    _check(_library().cuDriverGetVersion(ctypes.byref(version)), "driver version")
+    check(library().cuDriverGetVersion(ctypes.byref(version)), "driver version")
     return version.value // 1000, version.value % 1000 // 10
 
 
+def _first_offset(handle: int) -> int:
+    """Bytes before a kernel's first argument: the compiler aligns a tensor map in its own memory, not in ours."""
+    offset, size = ctypes.c_size_t(), ctypes.c_size_t()
+    status = library().cuFuncGetParamInfo(ctypes.c_void_p(handle), 0, ctypes.byref(offset), ctypes.byref(size))
+    check(status, "offset of a kernel's first argument")
+    return offset.value
+
+
 class Kernel:
-    """One kernel with a fixed argument layout: ``struct`` codes in order, P pointer, i int, q long long, f float."""
+    """One kernel with a fixed argument layout: ``struct`` codes in order, P pointer, i int, q long long, f float, 128s a
+    tensor map."""
 
     def __init__(self, name: str, handle: int, layout: str, threads: int, shared: int) -> None:
         self.name = name
-        self._layout = struct.Struct("@" + layout)
+        self._layout = struct.Struct(f"@{_first_offset(handle)}x{layout}")
         self._buffer = ctypes.create_string_buffer(self._layout.size)
         self._size = ctypes.c_size_t(self._layout.size)
         self._extra = (ctypes.c_void_p * 5)(
@@ -66,7 +77,7 @@ class Kernel:
         self._threads, self._shared = ctypes.c_uint(threads), ctypes.c_uint(shared)
         self._handle = ctypes.c_void_p(handle)
         self._one = ctypes.c_uint(1)
-        self._launch = _library().cuLaunchKernel
+        self._launch = library().cuLaunchKernel
 
     def __call__(self, stream: ctypes.c_void_p, grid: tuple[int, int, int], *arguments: Any) -> None:
         """Queue the kernel on ``stream``. Raises KernelError where the launch itself is refused."""
@@ -85,7 +96,7 @@ class Kernel:
             self._extra,
         )
         if status:
-            _check(status, f"launch of {self.name} with grid {grid}")
+            check(status, f"launch of {self.name} with grid {grid}")
 
 
 class Module:
@@ -95,19 +106,19 @@ class Module:
         self.name = name
         self._handle = ctypes.c_void_p()
         self._shared: dict[str, int] = {}
-        _check(_library().cuModuleLoadData(ctypes.byref(self._handle), code), f"loading kernels {name}")
+        check(library().cuModuleLoadData(ctypes.byref(self._handle), code), f"loading kernels {name}")
 
     def kernel(self, name: str, layout: str, threads: int, shared: int = 0) -> Kernel:
         """The kernel called ``name`` in the source, launched with ``threads`` a block and ``shared`` dynamic bytes."""
         handle = ctypes.c_void_p()
-        _check(
-            _library().cuModuleGetFunction(ctypes.byref(handle), self._handle, name.encode()), f"{self.name}: kernel {name}"
+        check(
+            library().cuModuleGetFunction(ctypes.byref(handle), self._handle, name.encode()), f"{self.name}: kernel {name}"
         )
         # One limit a kernel, whatever it was asked for before: only ever raised.
         if shared > self._shared.get(name, _WITHOUT_FREE_SHARED):
             self._shared[name] = shared
-            _check(
-                _library().cuFuncSetAttribute(handle, _DYNAMIC_SHARED, shared), f"{name}: {shared} bytes of shared memory"
+            check(
+                library().cuFuncSetAttribute(handle, _DYNAMIC_SHARED, shared), f"{name}: {shared} bytes of shared memory"
             )
         assert handle.value is not None
         return Kernel(name, handle.value, layout, threads, shared)

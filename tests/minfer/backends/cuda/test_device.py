@@ -124,11 +124,11 @@ def test_a_missing_driver_library_is_one_line(monkeypatch):
     def missing(name):
         raise OSError(f"{name}: cannot open shared object file")
 
-    driver._library.cache_clear()
+    driver.library.cache_clear()
     monkeypatch.setattr(driver.ctypes, "CDLL", missing)
     with pytest.raises(KernelError, match=r"no NVIDIA driver is installed.*backend numpy"):
         driver.driver_version()
-    driver._library.cache_clear()
+    driver.library.cache_clear()
 
 
 @pytest.mark.parametrize(("free", "tokens"), [(1 << 37, 8192), (1 << 30, 5120), (1 << 20, 256)])

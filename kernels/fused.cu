@@ -1,0 +1,226 @@
+// fused: x w^T in f16 on Hopper's warpgroup matrix units. q4_K weights come as they are stored and become the left operand in
+// registers, so no f16 copy of them is ever written; activations are the right operand, in shared memory.
+//
+// weights   tensor map of u8 [n, k / 256 * 144], boxes of a block by 128 rows; k is a multiple of 256, n is even
+// x         tensor map of f16 [m, k], boxes of 64 columns by TOKENS rows, swizzled by 128 bytes
+// out       f16 [m, stride], of which n columns are written, times `scale`
+// grid      fused_TOKENS: at most as many blocks as multiprocessors, each takes tiles in turn, the token tiles of one row tile next to
+//           each other; fused_TOKENS_split: two blocks a tile, a cluster whose blocks take half of the columns each
+//
+// A weight is scale * q - minimum with scale and minimum rounded to f16: q is exact, so the error is at most that of three f16
+// roundings where dequantise.cu makes one.
+//
+// Variants tried
+//   tokens 64, 128, 256   tile of 128 rows by so many tokens; two warpgroups of 64 rows, each unpacks the next 64 columns while its
+//                         product runs; one lane has the copy engine fill five stages of 64 columns            current
+//   split                 halves of the columns, sums exchanged through the other block's shared memory          current, for few tiles
+//   cluster of two rows   each block brings half of the activations to both: 1 % faster at 3325 tokens, slower at 512
+//   cp.async              a warpgroup copies 16 bytes a lane: 475 and 350 TFLOP/s, its addresses alone took longer than the products
+#include "blocks.cuh"
+#include "hopper.cuh"
+
+#if defined(__CUDA_ARCH_FEAT_SM90_ALL)
+
+constexpr int ROWS = 128, DEPTH = 64, STAGES = 5, BUFFERS = 2, BLOCK = Q4_K::bytes;
+constexpr int W_BYTES = ROWS * BLOCK;
+// A buffer of weights holds a whole block's 256 columns. The copier, which has seen step i - STAGES consumed, overwrites the
+// buffer of step i - 4 * BUFFERS to i - 4 * BUFFERS + 3.
+static_assert(STAGES <= 4 * BUFFERS - 3);
+
+// Scale and negated minimum, as packed f16, of sub-blocks 2 c and 2 c + 1 of the block at `header`.
+DEVICE void scales_of(const u8* header, int c, u32 (&out)[2]) {
+    const uint4 words = *(const uint4*)header;
+    const float d = low_f16(words.x), dmin = high_f16(words.x);
+#pragma unroll
+    for (int i = 0; i < 2; i++) {
+        const int shift = 8 * ((2 * c + i) & 3);
+        const u32 low = words.y >> shift, middle = words.z >> shift, high = words.w >> shift;
+        const u32 scale = c < 2 ? low & 63u : (high & 15u) | ((low >> 2) & 48u);
+        const u32 minimum = c < 2 ? middle & 63u : ((high >> 4) & 15u) | ((middle >> 2) & 48u);
+        out[i] = pack_f16(d * (float)scale, -dmin * (float)minimum);
+    }
+}
+
+// Two small integers, in bits 0 to 3 and 16 to 19, times a scale plus a minimum.
+DEVICE u32 weight_pair(u32 q, u32 scale, u32 minimum) {
+    u32 out;
+    asm("{ .reg .b32 t; lop3.b32 t, %1, 0x000f000f, 0x64006400, 0xea; sub.rn.f16x2 t, t, %4; fma.rn.f16x2 %0, t, %2, %3; }"
+        : "=r"(out) : "r"(q), "r"(scale), "r"(minimum), "r"(0x64006400u));
+    return out;
+}
+
+// The left operand of 64 columns: four products' worth of this lane's rows g and g + 8. Byte l of the 32 holds column l in its low
+// nibble and column 32 + l in its high one.
+DEVICE void unpack(u32 (&a)[16], const u8* columns, const u32 (&scales)[2][2], int j) {
+#pragma unroll
+    for (int h = 0; h < 2; h++) {
+        const u32 low = __shfl_sync(0xffffffffu, scales[h][0], j, 4), high = __shfl_sync(0xffffffffu, scales[h][1], j, 4);
+        const u32 s0 = __byte_perm(low, 0, 0x1010), m0 = __byte_perm(low, 0, 0x3232);
+        const u32 s1 = __byte_perm(high, 0, 0x1010), m1 = __byte_perm(high, 0, 0x3232);
+#pragma unroll
+        for (int i = 0; i < 4; i++) {
+            const u32 q = __byte_perm(*(const u16*)(columns + h * 8 * BLOCK + 8 * i), 0, 0x4140);
+            a[4 * (i >> 1) + 2 * (i & 1) + h] = weight_pair(q, s0, m0);
+            a[8 + 4 * (i >> 1) + 2 * (i & 1) + h] = weight_pair(q >> 4, s1, m1);
+        }
+    }
+}
+
+// What a block works on: tiles first, first + step, ... below count, columns begin to end of each.
+struct Work {
+    int first, step, count, token_tiles, begin, end;
+};
+
+template <int TOKENS>
+DEVICE void copy_tiles(const TensorMap& x, const TensorMap& weights, Work work, u32 at_x, u32 at_w, u32 full, u32 empty) {
+    u32 step = 0;
+    for (int tile = work.first; tile < work.count; tile += work.step) {
+        const int first_row = tile / work.token_tiles * ROWS, first_token = tile % work.token_tiles * TOKENS;
+        for (int depth = work.begin; depth < work.end; depth += DEPTH, step++) {
+            const u32 stage = step % STAGES, barrier = full + 8 * stage;
+            const bool block_begins = depth % 256 == 0;
+            barrier_wait(empty + 8 * stage, step / STAGES & 1 ^ 1);
+            barrier_expect(barrier, TOKENS * 128 + (block_begins ? W_BYTES : 0));
+            copy_box(at_x + stage * TOKENS * 128, x, depth, first_token, barrier);
+            if (!block_begins) continue;
+            copy_box(at_w + (step / 4) % BUFFERS * W_BYTES, weights, depth / 256 * BLOCK, first_row, barrier);
+            if (depth + 512 < work.end) prefetch_box(weights, (depth / 256 + 2) * BLOCK, first_row);
+        }
+    }
+}
+
+// One tile's columns; `step` counts the stages used so far, over all tiles.
+template <int TOKENS>
+DEVICE void multiply(float (&d)[TOKENS / 2], u32& step, int columns, const u8* mine, u32 at_x, u32 full, u32 empty) {
+    const int lane = threadIdx.x & 31, c = lane & 3;
+    u32 a[2][16], scales[2][2];
+    const u8* block = mine + (step / 4) % BUFFERS * W_BYTES;
+    barrier_wait(full + 8 * (step % STAGES), step / STAGES & 1);
+    scales_of(block, c, scales[0]);
+    scales_of(block + 8 * BLOCK, c, scales[1]);
+    unpack(a[0], block + 16 + 2 * c, scales, 0);
+    for (int depth = 0; depth < columns; depth += 256) {
+#pragma unroll
+        for (int j = 0; j < 4; j++, step++) {
+            const u64 b = descriptor(at_x + step % STAGES * TOKENS * 128);
+            wgmma_fence();
+#pragma unroll
+            for (int s = 0; s < 4; s++) wgmma(d, &a[j & 1][4 * s], b + 2 * s, depth + j + s);
+            wgmma_commit();
+            // The product before this one has read its operand and its stage. While this one runs, the next 64 columns.
+            wgmma_wait<1>();
+            pin(a[(j + 1) & 1]);
+            if (lane == 0 && depth + j > 0) barrier_arrive(empty + 8 * ((step - 1) % STAGES));
+            if (j < 3 || depth + 256 < columns) {
+                const u32 next = step + 1;
+                barrier_wait(full + 8 * (next % STAGES), next / STAGES & 1);
+                if (j == 3) {
+                    block = mine + (next / 4) % BUFFERS * W_BYTES;
+                    scales_of(block, c, scales[0]);
+                    scales_of(block + 8 * BLOCK, c, scales[1]);
+                }
+                unpack(a[(j + 1) & 1], block + 16 + 32 * ((j + 1) & 3) + 2 * c, scales, (j + 1) & 3);
+            }
+        }
+    }
+    wgmma_wait<0>();
+    if (lane == 0) barrier_arrive(empty + 8 * ((step - 1) % STAGES));
+}
+
+// d holds rows g and g + 8 of tokens 8 t + 2 c and the next; transposed in eights, a lane has two rows of token 8 t + g.
+template <int FIRST, int LAST, int N>
+DEVICE void store(const float (&d)[N], f16* out, int first_token, int first_row, int m, int n, int stride, float scale) {
+    const int g = (threadIdx.x & 31) >> 2, row = first_row + 2 * (threadIdx.x & 3);
+#pragma unroll
+    for (int t = FIRST; t < LAST; t++) {
+        const int token = first_token + 8 * t + g;
+#pragma unroll
+        for (int h = 0; h < 2; h++) {
+            u32 two = pack_f16(clamp_f16(d[4 * t + 2 * h] * scale), clamp_f16(d[4 * t + 2 * h + 1] * scale));
+            asm volatile("movmatrix.sync.aligned.m8n8.trans.b16 %0, %0;" : "+r"(two));
+            if (token < m && row + 8 * h < n) *(u32*)(out + (long long)token * stride + row + 8 * h) = two;
+        }
+    }
+}
+
+// Sums of tokens FIRST to LAST (in eights) come from the other block, which gets this one's sums of the others.
+template <int FIRST, int LAST, int N>
+DEVICE void exchange(float (&d)[N], float4* space, u32 other) {
+    const int thread = threadIdx.x - 128;
+    constexpr int THEIRS = FIRST == 0 ? LAST : 0;
+    const u32 at = shared_address(space + thread);
+#pragma unroll
+    for (int t = 0; t < LAST - FIRST; t++) store_in_other(at + t * 256 * 16, other, &d[4 * (THEIRS + t)]);
+    cluster_sync();
+#pragma unroll
+    for (int t = 0; t < LAST - FIRST; t++) {
+        const float4 v = space[thread + t * 256];
+        d[4 * (FIRST + t)] += v.x, d[4 * (FIRST + t) + 1] += v.y, d[4 * (FIRST + t) + 2] += v.z, d[4 * (FIRST + t) + 3] += v.w;
+    }
+}
+
+template <int TOKENS, bool SPLIT>
+DEVICE void fused(const TensorMap& x, const TensorMap& weights, f16* out, int m, int n, int stride, int k, float scale) {
+    extern __shared__ u8 dynamic[];
+    __shared__ u64 barriers[2 * STAGES];
+    // The swizzle repeats every 1024 bytes.
+    u8* shared = dynamic + (-shared_address(dynamic) & 1023u);
+    const u32 at_x = shared_address(shared), at_w = at_x + STAGES * TOKENS * 128;
+    const u32 full = shared_address(barriers), empty = full + 8 * STAGES;
+    if (threadIdx.x == 0) {
+        for (int i = 0; i < STAGES; i++) {
+            barrier_init(full + 8 * i, 1);
+            barrier_init(empty + 8 * i, 8);
+        }
+        // The copy engine sees the barriers too.
+        asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
+    }
+    __syncthreads();
+    const int half = SPLIT ? blockIdx.x & 1 : 0, index = SPLIT ? blockIdx.x / 2 : blockIdx.x, blocks = SPLIT ? gridDim.x / 2 : gridDim.x;
+    const int token_tiles = (m + TOKENS - 1) / TOKENS, middle = k / 512 * 256;
+    const Work work = {index, blocks, token_tiles * ((n + ROWS - 1) / ROWS), token_tiles, half ? middle : 0, SPLIT && !half ? middle : k};
+    if (threadIdx.x < 128) {
+        asm volatile("setmaxnreg.dec.sync.aligned.u32 40;");
+        if (threadIdx.x == 0) copy_tiles<TOKENS>(x, weights, work, at_x, at_w, full, empty);
+        if (SPLIT) cluster_sync(), cluster_sync();
+        return;
+    }
+    asm volatile("setmaxnreg.inc.sync.aligned.u32 232;");
+    const int warp_row = ((threadIdx.x >> 5) - 4) * 16;
+    const u8* mine = shared + STAGES * TOKENS * 128 + (warp_row + ((threadIdx.x & 31) >> 2)) * BLOCK;
+    float d[TOKENS / 2];
+    u32 step = 0;
+    for (int tile = work.first; tile < work.count; tile += work.step) {
+        const int row = tile / token_tiles * ROWS + warp_row, token = tile % token_tiles * TOKENS;
+        multiply<TOKENS>(d, step, work.end - work.begin, mine, at_x, full, empty);
+        if (!SPLIT) {
+            store<0, TOKENS / 8>(d, out, token, row, m, n, stride, scale);
+            continue;
+        }
+        // Both blocks are through with their only tile: the stages are free for sums.
+        cluster_sync();
+        if (half == 0) {
+            exchange<0, TOKENS / 16>(d, (float4*)shared, 1);
+            store<0, TOKENS / 16>(d, out, token, row, m, n, stride, scale);
+        } else {
+            exchange<TOKENS / 16, TOKENS / 8>(d, (float4*)shared, 0);
+            store<TOKENS / 16, TOKENS / 8>(d, out, token, row, m, n, stride, scale);
+        }
+    }
+}
+
+#define ARGUMENTS const __grid_constant__ TensorMap x, const __grid_constant__ TensorMap weights, f16* out, int m, int n, int stride, int k, float scale
+#define FUSED(TOKENS)                                                                                                          \
+    extern "C" __global__ void __launch_bounds__(384, 1) minfer_gemm_q4_K_fused_##TOKENS(ARGUMENTS) {                          \
+        fused<TOKENS, false>(x, weights, out, m, n, stride, k, scale);                                                         \
+    }                                                                                                                          \
+    extern "C" __global__ void __cluster_dims__(2, 1, 1) __launch_bounds__(384, 1)                                             \
+        minfer_gemm_q4_K_fused_##TOKENS##_split(ARGUMENTS) {                                                                   \
+        fused<TOKENS, true>(x, weights, out, m, n, stride, k, scale);                                                          \
+    }
+
+FUSED(64)
+FUSED(128)
+FUSED(256)
+
+#endif
