@@ -12,8 +12,10 @@
 //
 // Variants tried
 //   tokens 64, 128, 256   tile of 128 rows by so many tokens; two warpgroups of 64 rows, each unpacks the next 64 columns while its
-//                         product runs; one lane has the copy engine fill five stages of 64 columns            current
-//   split                 halves of the columns, sums exchanged through the other block's shared memory          current, for few tiles
+//                         product runs; one lane has the copy engine fill five stages of 64 columns; 700 to 710 TFLOP/s at 3325
+//                         tokens with 256 (cuBLAS alone 780, with dequantise.cu before it 725)                  current
+//   split                 halves of the columns, sums exchanged through the other block's shared memory: 666 instead of 570 TFLOP/s
+//                         for [3584, 18944] at 512 tokens (cuBLAS alone 736, with dequantise.cu 510)            current, for few tiles
 //   cluster of two rows   each block brings half of the activations to both: 1 % faster at 3325 tokens, slower at 512
 //   cp.async              a warpgroup copies 16 bytes a lane: 475 and 350 TFLOP/s, its addresses alone took longer than the products
 #include "blocks.cuh"

@@ -57,7 +57,7 @@ def test_every_gate_gives_the_logits_of_numpy(backend, tmp_path, gates):
     compare(tmp_path / "tiny.gguf", TOKENS, 2e-2 if "mmq" in gates else BOUND, gates=gates)
 
 
-MIX_GATES = [{}, {"graphs": False}, {"dense": True}, {"mmq": True}, {"bt": True}, {"bt": True, "mmq": True}]
+MIX_GATES = [{}, {"graphs": False}, {"dense": True}, {"fused": True}, {"mmq": True}, {"bt": True}, {"bt": True, "mmq": True}]
 
 
 @pytest.mark.parametrize("gates", MIX_GATES)

@@ -18,6 +18,8 @@ from .arrays import Arena, DeviceArray, overlap
 from .cache import CudaKvCache, make_cache
 from .device import Device
 from .experts import Routing
+from .fused import can as can_fuse
+from .fused import fused
 from .graphs import Graphs
 from .integers import MMQ_TYPES, bt, mmq
 from .linear import DeviceMatrix, F16Products, keep_dense, upload_matrix
@@ -94,6 +96,8 @@ class CudaBackend:
             bt(self.device, self._arena, data.pointer, x, out)
         elif self.gates["mmq"] and data.kind in MMQ_TYPES and weight.k % 32 == 0 and weight.n % 2 == 0:
             mmq(self.device, self._arena, data.kind, data.pointer, x, out)
+        elif self.gates["fused"] and not data.wide and can_fuse(self.device, data.kind, weight.n, weight.k):
+            fused(self.device, data.pointer, x, out)
         elif data.dense is not None:
             self._f16("f16", data.dense.pointer, weight.n, x, out)
         else:
