@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import minfer
+from minfer.backends.cuda import fused
 from minfer.synthesis.write import synthesise
 from tests.gpu.support import distance
 from tests.minfer.models.test_architectures import CASES, TOKENS
@@ -66,6 +67,16 @@ def test_a_mix_of_q4_k_and_q6_k_gives_the_logits_of_numpy(backend, tmp_path, gat
     tokens = np.random.default_rng(1).integers(0, 1024, 40)
     quantised = gates.get("mmq") or gates.get("bt")
     compare(tmp_path / "tiny.gguf", tokens, QUANTISED_BOUND if quantised else BOUND, gates=gates)
+
+
+def test_fused_products_give_the_logits_of_numpy(backend, tmp_path, monkeypatch):
+    synthesise(tmp_path / "tiny.gguf", "tiny", "q4_k_m")
+    seen = []
+    run = fused.fused
+    monkeypatch.setattr(fused, "pays", lambda m, n: True)  # tiny's matrices have few rows
+    monkeypatch.setattr(fused, "fused", lambda *arguments: (seen.append(arguments), run(*arguments))[1])
+    compare(tmp_path / "tiny.gguf", np.random.default_rng(1).integers(0, 1024, 40))
+    assert seen or backend.device.target != fused.TARGET
 
 
 def test_smollm2_gives_the_logits_of_numpy(backend):

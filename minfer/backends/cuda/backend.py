@@ -13,13 +13,11 @@ from ...gates import GateValue, resolve
 from ...gguf import Tensor
 from ...rotary import Rotary
 from .. import Backend, Gates, KvCache, Matrix
-from . import experts, launch
+from . import experts, fused, launch
 from .arrays import Arena, DeviceArray, overlap
 from .cache import CudaKvCache, make_cache
 from .device import Device
 from .experts import Routing
-from .fused import can as can_fuse
-from .fused import fused
 from .graphs import Graphs
 from .integers import MMQ_TYPES, bt, mmq
 from .linear import DeviceMatrix, F16Products, keep_dense, upload_matrix
@@ -96,14 +94,19 @@ class CudaBackend:
             bt(self.device, self._arena, data.pointer, x, out)
         elif self.gates["mmq"] and data.kind in MMQ_TYPES and weight.k % 32 == 0 and weight.n % 2 == 0:
             mmq(self.device, self._arena, data.kind, data.pointer, x, out)
-        elif self.gates["fused"] and not data.wide and can_fuse(self.device, data.kind, weight.n, weight.k):
-            fused(self.device, data.pointer, x, out)
+        elif self._fuses(data, x.shape[0], weight):
+            fused.fused(self.device, data.pointer, x, out)
         elif data.dense is not None:
             self._f16("f16", data.dense.pointer, weight.n, x, out)
         else:
             self._f16(data.kind, data.pointer, weight.n, x, out)
         out.bias = bias
         return out
+
+    def _fuses(self, data: DeviceMatrix, m: int, weight: Matrix) -> bool:
+        if not self.gates["fused"] or data.wide or data.dense is not None:
+            return False
+        return fused.can(self.device, data.kind, weight.n, weight.k) and fused.pays(m, weight.n)
 
     def _settled(self, x: DeviceArray) -> DeviceArray:
         """x with nothing left to be added."""

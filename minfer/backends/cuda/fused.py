@@ -15,6 +15,7 @@ TARGET = "sm_90a"
 """The only chips that have these matrix instructions."""
 _ROWS, _DEPTH, _STAGES, _BUFFERS, _BLOCK = 128, 64, 5, 2, 144
 """As in kernels/fused.cu."""
+_MOST_TOKENS, _LEAST_ROWS = 2048, 1024
 STEP_NS = {64: 320, 128: 440, 256: 700}
 """Token tiles that the source instantiates, and what 64 columns of one take with all multiprocessors at work (H200)."""
 _TILE_NS, _EXCHANGE_NS, _LAUNCH_NS = 3000, 3000, 1500
@@ -45,8 +46,17 @@ class Part:
 
 
 def can(device: Device, kind: str, n: int, k: int) -> bool:
-    """Whether a matrix [n, k] stored as ``kind`` goes this way."""
+    """Whether a matrix [n, k] stored as ``kind`` can go this way."""
     return device.target == TARGET and kind == "q4_K" and k % 256 == 0 and n % 2 == 0
+
+
+def pays(m: int, n: int) -> bool:
+    """Whether it is faster than making the weights f16 first (H200).
+
+    For many tokens one pass over the weights costs less than unpacking them for each tile (649 us against 625 at 3325 tokens
+    by [18944, 3584]); few rows are too few tiles (12.8 us against 9.9 at 512 tokens by [512, 3584]).
+    """
+    return m < _MOST_TOKENS and n >= _LEAST_ROWS
 
 
 @lru_cache(maxsize=256)
