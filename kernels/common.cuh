@@ -11,6 +11,8 @@ typedef u16 f16;  // bits of an IEEE binary16
 
 #define DEVICE __device__ __forceinline__
 #define KERNEL(threads) extern "C" __global__ void __launch_bounds__(threads)
+// Of which so many blocks must fit a multiprocessor: where the compiler would rather spill than have fewer than it likes.
+#define KERNEL_RESIDENT(threads, blocks) extern "C" __global__ void __launch_bounds__(threads, blocks)
 
 constexpr float F16_MAX = 65504.0f;
 

@@ -75,34 +75,34 @@ struct Part {
     int n, type;
 };
 
+DEVICE int tiles_of(const Part& part) { return (part.n + TILE_ROWS - 1) / TILE_ROWS; }
+
 template <bool mixed>
-DEVICE void mmv_group(const f16* x, int k, float scale, const Part (&parts)[3]) {
+DEVICE void mmv_group(const f16* x, int k, float scale, const Part& first, const Part& second, const Part& third) {
     int tile = blockIdx.x;
-#pragma unroll
-    for (int i = 0; i < 3; i++) {
-        const Part& part = parts[i];
-        const int tiles = (part.n + TILE_ROWS - 1) / TILE_ROWS;
-        if (tile >= 0 && tile < tiles) {
-            if (mixed && part.type == 6)
-                mmv_tile<TileQ6>(tile, part.weights, x, part.bias, part.out, part.n, k, scale, 0);
-            else
-                mmv_tile<TileQ4>(tile, part.weights, x, part.bias, part.out, part.n, k, scale, 0);
-            return;
+    Part part = first;
+    if (tile >= tiles_of(first)) {
+        tile -= tiles_of(first);
+        part = second;
+        if (tile >= tiles_of(second)) {
+            tile -= tiles_of(second);
+            part = third;
         }
-        tile -= tiles;
     }
+    if (mixed && part.type == 6)
+        mmv_tile<TileQ6>(tile, part.weights, x, part.bias, part.out, part.n, k, scale, 0);
+    else
+        mmv_tile<TileQ4>(tile, part.weights, x, part.bias, part.out, part.n, k, scale, 0);
 }
 
 #define PARTS \
     const u8 *w0, const float *b0, void *o0, int n0, int t0, const u8 *w1, const float *b1, void *o1, int n1, int t1, \
         const u8 *w2, const float *b2, void *o2, int n2, int t2
 KERNEL(256) minfer_mmv_q4_K_group(const f16* x, int k, float scale, PARTS) {
-    const Part parts[3] = {{w0, b0, o0, n0, t0}, {w1, b1, o1, n1, t1}, {w2, b2, o2, n2, t2}};
-    mmv_group<false>(x, k, scale, parts);
+    mmv_group<false>(x, k, scale, {w0, b0, o0, n0, t0}, {w1, b1, o1, n1, t1}, {w2, b2, o2, n2, t2});
 }
-KERNEL(256) minfer_mmv_group(const f16* x, int k, float scale, PARTS) {
-    const Part parts[3] = {{w0, b0, o0, n0, t0}, {w1, b1, o1, n1, t1}, {w2, b2, o2, n2, t2}};
-    mmv_group<true>(x, k, scale, parts);
+KERNEL_RESIDENT(256, 2) minfer_mmv_group(const f16* x, int k, float scale, PARTS) {
+    mmv_group<true>(x, k, scale, {w0, b0, o0, n0, t0}, {w1, b1, o1, n1, t1}, {w2, b2, o2, n2, t2});
 }
 
 #define VARIANT(name, type)                                                                                               \
