@@ -1,11 +1,12 @@
 // A few rows times a quantised matrix, straight from its blocks: decode, and the output head of a prefill.
 // x [m, k] float32, weight [n, k] as stored, y [m, n] = x times the weight's transpose; 1 <= m <= 8, k a multiple of 32 and of
-// the type's block. The weights are decoded once for all rows; nothing is kept.
+// the type's block. The weights are decoded once for four rows; nothing is kept.
 #include "threads.h"
 #include "types.h"
 
-#define MOST_ROWS 8
+#define UNROLLED 4  // rows of x at a time
 #define PART_BYTES (64 << 10)  // of weights that a thread takes at a time
+#define AHEAD 3072  // bytes fetched ahead of their use: the CPU's own fetching stops at each page, 6 rows of 640 q8_0 weights
 
 typedef struct {
     const u8* weight;
@@ -13,47 +14,50 @@ typedef struct {
     const float* x;
     float* y;
     int m, n, k, rows;
-    void (*several)(const u8*, const float*, int, int, float*, long);
+    void (*several)(const u8*, int, const float*, int, int, float*, long);
 } product;
 
 // One row of weights times m rows of x; the loop over m is unrolled, as m is a constant where this is inlined. Two sums a row
-// of x, by the parity of the group: one chain of additions would wait for itself.
-#define DOT(name, id, block, bytes, ...) \
+// of x, one for each half of a group: a single chain of additions would wait for itself.
+#define PRODUCT(name, id, block, bytes, ...) \
     INLINE void name##_dot(const u8* row, const float* x, int m, int k, float* y, long n) { \
-        f32x16 even[MOST_ROWS], odd[MOST_ROWS]; \
-        for (int i = 0; i < m; i++) even[i] = odd[i] = splat(0); \
-        for (int at = 0; at < k; at += block, row += bytes) \
+        f32x16 first[UNROLLED], second[UNROLLED]; \
+        for (int i = 0; i < m; i++) first[i] = second[i] = splat(0); \
+        for (int at = 0; at < k; at += block, row += bytes) { \
+            for (int ahead = 0; ahead < bytes; ahead += 64) __builtin_prefetch(row + AHEAD + ahead); \
             for (int g = 0; g < block / 32; g++) { \
                 f32x16 w[2]; \
                 name##_decode(row, g, w); \
                 for (int i = 0; i < m; i++) { \
                     const float* here = x + (long)i * k + at + 32 * g; \
-                    even[i] += w[0] * load(here); \
-                    odd[i] += w[1] * load(here + LANES); \
+                    first[i] += w[0] * load(here); \
+                    second[i] += w[1] * load(here + LANES); \
                 } \
             } \
-        for (int i = 0; i < m; i++) y[i * n] = sum(even[i] + odd[i]); \
+        } \
+        for (int i = 0; i < m; i++) y[i * n] = sum(first[i] + second[i]); \
     } \
-    static void name##_rows(const u8* row, const float* x, int m, int k, float* y, long n) { \
+    INLINE void name##_each(const u8* weight, int rows, const float* x, int m, int k, float* y, long n) { \
+        for (int row = 0; row < rows; row++) name##_dot(weight + row * ((long)k / block * bytes), x, m, k, y + row, n); \
+    } \
+    static void name##_rows(const u8* weight, int rows, const float* x, int m, int k, float* y, long n) { \
+        for (; m > UNROLLED; m -= UNROLLED, x += UNROLLED * (long)k, y += UNROLLED * n) \
+            name##_each(weight, rows, x, UNROLLED, k, y, n); \
         switch (m) { \
-            case 1: name##_dot(row, x, 1, k, y, n); break; \
-            case 2: name##_dot(row, x, 2, k, y, n); break; \
-            case 3: name##_dot(row, x, 3, k, y, n); break; \
-            case 4: name##_dot(row, x, 4, k, y, n); break; \
-            default: \
-                name##_dot(row, x, 4, k, y, n); \
-                name##_rows(row, x + 4L * k, m - 4, k, y + 4 * n, n); \
+            case 1: name##_each(weight, rows, x, 1, k, y, n); break; \
+            case 2: name##_each(weight, rows, x, 2, k, y, n); break; \
+            case 3: name##_each(weight, rows, x, 3, k, y, n); break; \
+            case 4: name##_each(weight, rows, x, 4, k, y, n); break; \
         } \
     }
-EACH_INTEGER_TYPE(DOT)
-EACH_FLOAT_TYPE(DOT)
+EACH_INTEGER_TYPE(PRODUCT)
+EACH_FLOAT_TYPE(PRODUCT)
 
 static void some_rows(const void* arguments, int part, int thread) {
     (void)thread;
     const product* p = arguments;
-    int end = (part + 1) * p->rows < p->n ? (part + 1) * p->rows : p->n;
-    for (int row = part * p->rows; row < end; row++)
-        p->several(p->weight + row * p->row_bytes, p->x, p->m, p->k, p->y + row, p->n);
+    int start = part * p->rows, rows = p->n - start < p->rows ? p->n - start : p->rows;
+    p->several(p->weight + start * p->row_bytes, rows, p->x, p->m, p->k, p->y + start, p->n);
 }
 
 EXPORT void minfer_mmv(int type, const u8* weight, const float* x, float* y, int m, int n, int k, int threads) {
