@@ -1,11 +1,11 @@
 """Measure the dashboard on a big history: cold open from the cache, clicks, memory, one more commit; asv publish beside it.
 
     python tools/make_history.py big DIR/results --repository
-    python tools/measure_dashboard.py DIR/results [--publish]
+    python tools/measure_dashboard.py DIR/results [--records results] [--publish]
 
 Prints JSON. Times are wall seconds of this machine as it is: its load average is printed beside them. A click is timed in
 Chromium by the page's own clock: "server" from the question sent to the last answer received, "painted" from the click until
-the script has run, nothing on the page is stale, what was asked for is there and a frame was drawn after that.
+the last frame after which the page stands still with what was asked for on it.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any, NamedTuple
 
 import psutil
 
@@ -39,29 +40,42 @@ first = time.perf_counter()
 print(json.dumps({"import_s": imported - start, "open_s": opened - imported, "first_series_s": first - opened,
                   "values": len(now.series) * len(now.commits), "commits": len(now.commits), "series": len(now.series)}))
 """
-# What is clicked in each round, on one page: a name, how to click it, and what is on the page once it is drawn.
+# What is clicked in each round, on one page of the big history: a name, the radio button, what must be there afterwards.
 CLICKS: tuple[tuple[str, str, str], ...] = (
     ("list to heatmap", "heatmap", ".many svg image"),
     ("heatmap to small multiples", "small multiples", ".many svg path"),
     ("small multiples to list", "list", "[data-testid=stDataFrame] canvas"),
+)
+# And on a history of records, there and back: the page, then the radio buttons, buttons or switches in turn.
+RECORD_CLICKS: tuple[tuple[str, str, str, tuple[str, ...]], ...] = (
+    ("overview: unit of the decomposition", "", "radio", ("share of wall", "ms")),
+    ("commit: older, newer", "commit", "button", ("Older", "Newer")),
+    ("commit: shares", "commit", "text", ("As shares of each own wall",)),
+    ("queue: target", "queue", "radio", ("ceiling", "all")),
 )
 # Stamps of the page's own clock: the last message sent to the server and the last one from it.
 SOCKET = """const Plain = window.WebSocket;
 window.WebSocket = class extends Plain {
   constructor(...all) { super(...all); this.addEventListener('message', () => { window.answered = performance.now(); }); }
   send(what) { window.asked = performance.now(); super.send(what); } };"""
-# From the click until the script has run, the thing is there and two frames were drawn after that.
+# Each change of the page is followed by a frame; the last one before a quarter of a second in which neither the page nor the
+# server stirred, and with what was asked for there, is when the click's answer was painted.
 WATCH = """(thing) => { window.done = null;
-  const look = () => {
-    const idle = document.querySelector('[data-test-script-state="notRunning"]')
-      && !document.querySelector('[data-stale="true"]');
-    if (idle && window.asked > window.pressed && window.answered > window.asked && document.querySelector(thing)) {
-      requestAnimationFrame(() => setTimeout(() => {
-        window.done = [window.answered - window.asked, performance.now() - window.pressed]; }));
-      return; }
-    if (performance.now() - window.pressed < 20000) requestAnimationFrame(look); };
-  document.addEventListener('click', () => { window.pressed = performance.now(); requestAnimationFrame(look); },
-    {once: true, capture: true}); }"""
+  document.addEventListener('click', () => {
+    window.pressed = performance.now(); window.asked = window.answered = 0;
+    let painted = 0, changed = performance.now();
+    const frame = () => requestAnimationFrame(() => setTimeout(() => { painted = performance.now(); }));
+    const watching = new MutationObserver(() => { changed = performance.now(); frame(); });
+    watching.observe(document.body, {subtree: true, childList: true, attributes: true, characterData: true});
+    const look = () => {
+      const quiet = performance.now() - Math.max(changed, painted, window.answered);
+      if (window.answered > window.asked && quiet > 250 && document.querySelector(thing)
+          && document.querySelector('[data-test-script-state="notRunning"]')
+          && !document.querySelector('[data-stale="true"]')) {
+        watching.disconnect();
+        window.done = [window.answered - window.asked, painted - window.pressed];
+      } else setTimeout(look, 20); };
+    look(); }, {once: true, capture: true}); }"""
 
 
 def cold(results: Path) -> dict[str, float]:
@@ -99,7 +113,7 @@ def in_browser(results: Path, rounds: int) -> dict[str, object]:
 
     from tests.dashboard import browser
 
-    timings: dict[str, list[tuple[float, float]]] = {name: [] for name, _, _ in CLICKS} | {"another series": []}
+    timings: dict[str, list[Click]] = {name: [] for name, _, _ in CLICKS} | {"another series": []}
     first: list[float] = []
     with browser.serving(results) as base, sync_playwright() as driver:
         running = driver.chromium.launch(executable_path=browser.executable(), args=list(browser.FLAGS))
@@ -111,28 +125,56 @@ def in_browser(results: Path, rounds: int) -> dict[str, object]:
             watched.page.goto(f"{base}/explore?on=h200")
             watched.wait_until_drawn()
             first.append(time.perf_counter() - start)
+        timer = Timer(watched)
         for _ in range(rounds):
             for name, label, thing in CLICKS:
                 press = watched.page.get_by_role("radio", name=label, exact=True).click
-                timings[name].append(_timed(watched, press, thing))
+                timings[name].append(timer.click(press, thing))
             watched.page.get_by_role("combobox", name="Series").click()
-            timings["another series"].append(_timed(watched, _next_option(watched), ".js-plotly-plot .main-svg"))
+            timings["another series"].append(timer.click(_next_option(watched), ".js-plotly-plot .main-svg"))
         watched.check()
-        memory = _memory_of(base)
+        memory = round(_server_of(base).memory_info().rss / 2**20)
         running.close()
     return {
         "first_page_of_a_fresh_server_s": round(first[0], 2),
         "first_page_of_a_second_reader_s": round(first[1], 2),
         "server_memory_mib": memory,
-        "clicks": {
-            name: {
-                "n": len(taken),
-                "server_ms": _spread([server for server, _ in taken]),
-                "painted_ms": _spread([painted for _, painted in taken]),
-            }
-            for name, taken in timings.items()
-        },
+        "clicks": {name: _click_figures(taken) for name, taken in timings.items()},
     }
+
+
+def clicks_on_records(results: Path, rounds: int) -> dict[str, object]:
+    """Clicks on screens that show records; the first of each kind is left out, since it also loads plotly."""
+    from playwright.sync_api import sync_playwright
+
+    from tests.dashboard import browser
+
+    found: dict[str, object] = {}
+    with browser.serving(results) as base, sync_playwright() as driver:
+        running = driver.chromium.launch(executable_path=browser.executable(), args=list(browser.FLAGS))
+        context = running.new_context(viewport={"width": 1280, "height": 900})
+        context.add_init_script(SOCKET)
+        watched = browser.Watched(context, base)
+        timer = Timer(watched)
+        for name, path, kind, labels in RECORD_CLICKS:
+            watched.open(path)
+            taken = []
+            for turn in range(2 * rounds + 1):
+                label = labels[turn % len(labels)]
+                page = watched.page
+                target = page.get_by_text(label, exact=True) if kind == "text" else None
+                if target is None:
+                    target = page.get_by_role("radio" if kind == "radio" else "button", name=label, exact=kind == "radio")
+                taken.append(timer.click(target.click, ".js-plotly-plot .main-svg"))
+            found[name] = _click_figures(taken[1:])
+        watched.check()
+        running.close()
+    return found
+
+
+def _click_figures(taken: list[Click]) -> dict[str, object]:
+    columns = zip(Click._fields, zip(*taken, strict=True), strict=True)
+    return {"n": len(taken)} | {f"{name}_ms": _spread(list(values)) for name, values in columns}
 
 
 def _spread(seconds: list[float]) -> list[int]:
@@ -149,24 +191,51 @@ def _next_option(watched: object) -> Callable[[], None]:
     ).first.click()
 
 
-def _timed(watched: object, press: Callable[[], None], thing: str) -> tuple[float, float]:
-    """Milliseconds from the question to the server's last answer, and from the click until ``thing`` is painted."""
-    page = watched.page  # type: ignore[attr-defined]
-    page.evaluate(WATCH, thing)
-    press()
-    page.wait_for_function("() => window.done !== null", timeout=30_000)
-    server, painted = page.evaluate("() => window.done")
-    watched.settle()  # type: ignore[attr-defined]
-    return float(server), float(painted)
+class Click(NamedTuple):
+    """Milliseconds: from the question to the last answer, from the click to the last frame, and CPU of both sides."""
+
+    server: float
+    painted: float
+    server_cpu: float
+    page_cpu: float
 
 
-def _memory_of(base: str) -> int:
+class Timer:
+    """Times clicks on one page. CPU time is what a click would take on a machine that nobody else uses."""
+
+    def __init__(self, watched: Any) -> None:
+        self.watched = watched
+        self.page = watched.page
+        self.server = _server_of(watched.base)
+        self.browser = watched.page.context.new_cdp_session(watched.page)
+        self.browser.send("Performance.enable", {"timeDomain": "threadTicks"})
+
+    def click(self, press: Callable[[], None], thing: str) -> Click:
+        """Press, and wait until ``thing`` is painted and the page stands still."""
+        self.page.evaluate(WATCH, thing)
+        before = self._cpu()
+        press()
+        self.page.wait_for_function("() => window.done !== null", timeout=30_000)
+        server, painted = self.page.evaluate("() => window.done")
+        after = self._cpu()
+        self.watched.settle()
+        return Click(server, painted, after[0] - before[0], after[1] - before[1])
+
+    def _cpu(self) -> tuple[float, float]:
+        """Milliseconds of CPU so far: of the server, and of the page's own thread."""
+        times = self.server.cpu_times()
+        metrics = {item["name"]: item["value"] for item in self.browser.send("Performance.getMetrics")["metrics"]}
+        return 1e3 * (times.user + times.system), 1e3 * metrics["TaskDuration"]
+
+
+def _server_of(base: str) -> psutil.Process:
+    """The dashboard's process, by its port."""
     port = base.rsplit(":", 1)[-1]
     for process in psutil.process_iter(["cmdline"]):
         line = process.info["cmdline"] or []
-        if "streamlit" in " ".join(line) and port in line:
-            return round(process.memory_info().rss / 2**20)
-    return -1
+        if "dashboard" in line and port in line:
+            return process
+    raise SystemExit(f"measure_dashboard: no process of the dashboard on port {port}")
 
 
 def publish(results: Path) -> float:
@@ -189,6 +258,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("results", type=Path)
     parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--records", type=Path, metavar="DIR", help="time clicks on a history of records too")
     parser.add_argument("--publish", action="store_true", help="time asv publish too (minutes)")
     arguments = parser.parse_args()
     cold(arguments.results)  # builds the cache where there is none
@@ -201,6 +271,8 @@ def main() -> int:
         "one_more_commit_s": round(one_more_commit(arguments.results), 3),
         "browser": in_browser(arguments.results, arguments.rounds),
     }
+    if arguments.records:
+        answer["clicks_on_records"] = clicks_on_records(arguments.records.resolve(), arguments.rounds)
     if arguments.publish:
         answer["asv_publish_s"] = round(publish(arguments.results), 1)
     print(json.dumps(answer, indent=1))
