@@ -9,13 +9,13 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
-import plotly.graph_objects as go
 import plotly.io as pio
 from plotly.offline import get_plotlyjs
 
 from benchmarks.attribution.errors import UserFacingError
 from benchmarks.attribution.record import Record, Wall
 
+from .charts.chart import Chart
 from .charts.decomposition import stacked
 from .charts.lines import over_commits
 from .charts.portrait import wall_bars
@@ -149,9 +149,10 @@ def _answer(answer: Answer) -> str:
     return f'<dt>{for_html(answer.question)}</dt><dd class="{answer.state}">{for_html(answer.text, 600)}</dd>'
 
 
-def _chart(figure: go.Figure) -> str:
+def _chart(figure: Chart) -> str:
     figure.update_layout(font={"color": _INK})
-    drawn = pio.to_html(figure, include_plotlyjs=False, full_html=False, config={"displaylogo": False, "responsive": True})
+    options = {"displaylogo": False, "responsive": True}
+    drawn = pio.to_html(figure.to_dict(), validate=False, include_plotlyjs=False, full_html=False, config=options)
     return f'<div class="chart">{drawn}</div>'
 
 

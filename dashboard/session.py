@@ -9,13 +9,13 @@ from typing import Any, TypeVar
 from urllib.parse import urlencode
 
 import pandas as pd
-import plotly.graph_objects as go
 import streamlit as st
 
 from benchmarks.attribution.record import Record, Wall
 from benchmarks.attribution.record_files import RecordError
 
 from .charts.axes import chart_options
+from .charts.chart import Chart
 from .choices import choose
 from .configuration import Settings, settings
 from .data import Results, reader_of
@@ -153,10 +153,10 @@ def newest_records(machine: str) -> list[Record]:
     return _newest_records(str(found.folder), machine, found.snapshot.key)
 
 
-def show_chart(figure: go.Figure, name: str, alt: str) -> None:
+def show_chart(figure: Chart, name: str, alt: str) -> None:
     """Draw a chart; ``name`` is its key and the name of its saved image, ``alt`` what it shows for who cannot see it."""
     options = chart_options(name, str(st.session_state.get("kept-image", "png")))
-    st.plotly_chart(figure, key=name, config=options, alt=alt)
+    st.plotly_chart(figure.for_plotly(), key=name, config=options, alt=alt)
 
 
 def common_query() -> dict[str, str]:

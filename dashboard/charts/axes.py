@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import plotly.graph_objects as go
+import pandas as pd
 
 from benchmarks.attribution.spread import Figure
 
 from ..text import for_hover
+from .chart import Chart
 
 MOST_POINTS = 1000
 """Points along an axis: no screen that this page is for has more pixels to give one chart."""
@@ -20,7 +21,7 @@ def commit_hover(short: str, time: str, subject: str) -> str:
     return f"<b>{for_hover(short)}</b> {for_hover(time[:10])}<br>{for_hover(subject, 90)}"
 
 
-def style(figure: go.Figure, height: int, y_title: str, *, legend: bool = True, x_title: str = "") -> go.Figure:
+def style(figure: Chart, height: int, y_title: str, *, legend: bool = True, x_title: str = "") -> Chart:
     """One look for all: no title inside the plot, the legend below it so that a phone's width is the plot's."""
     figure.update_layout(
         height=height,
@@ -38,7 +39,7 @@ def style(figure: go.Figure, height: int, y_title: str, *, legend: bool = True, 
         paper_bgcolor="rgba(0,0,0,0)",
         plot_bgcolor="rgba(0,0,0,0)",
     )
-    figure.update_xaxes(gridcolor=GRID, zerolinecolor=GRID, title_text=x_title, automargin=True)
+    figure.update_xaxes(gridcolor=GRID, zerolinecolor=GRID, title={"text": x_title}, automargin=True)
     # The unit stands above the axis, left-aligned: a turned title eats a phone's width.
     figure.update_yaxes(gridcolor=GRID, automargin=True, zerolinecolor=GRID)
     figure.add_annotation(
@@ -63,15 +64,18 @@ def whiskers(figures: Sequence[Figure]) -> dict[str, Any]:
     return look | {"type": "data", "symmetric": False, "arrayminus": low, "array": high}
 
 
-def commit_axis(figure: go.Figure, shorts: Sequence[str], times: Sequence[str]) -> None:
-    """Place commits by their order (not their date: work comes in bursts) and write a date under a few of them."""
-    count = len(shorts)
-    step = max(1, -(-count // 4))
-    places = list(range(0, count, step))
+def commit_axis(figure: Chart, commits: pd.DataFrame) -> None:
+    """Place commits by their order (not their date: work comes in bursts) and write a date under a few of them.
+
+    ``commits``: columns short and time, in order.
+    """
+    count = len(commits)
+    places = list(range(0, count, max(1, -(-count // 4))))
+    named = commits.iloc[places]
     figure.update_xaxes(
         tickmode="array",
         tickvals=places,
-        ticktext=[f"{times[place][:10]}<br>{for_hover(shorts[place])}" for place in places],
+        ticktext=[f"{row.time[:10]}<br>{for_hover(row.short)}" for row in named.itertuples()],
         tickangle=0,
         range=[-0.6, count - 0.4],
     )

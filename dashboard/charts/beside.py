@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import plotly.graph_objects as go
-
 from benchmarks.attribution.beside import ClassRow
 
 from ..colours import SIDES
@@ -13,16 +11,17 @@ from ..metrics import metric
 from ..portrait import with_range
 from ..text import for_hover
 from .axes import style, whiskers
+from .chart import Chart
 
 SYMBOLS = ("circle", "diamond")
 
 
-def cost_dots(rows: Sequence[ClassRow], labels: tuple[str, str]) -> go.Figure | None:
+def cost_dots(rows: Sequence[ClassRow], labels: tuple[str, str]) -> Chart | None:
     """One line a class whose cost is known on a side, a mark a side; a logarithmic axis. None where there is none."""
     known = [row for row in rows if (row.a and row.a.cost) or (row.b and row.b.cost)]
     if not known:
         return None
-    figure = go.Figure()
+    figure = Chart()
     for row in known:
         ends = [side.cost.value for side in (row.a, row.b) if side and side.cost]
         if len(ends) == 2:

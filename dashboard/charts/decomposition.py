@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 import pandas as pd
-import plotly.graph_objects as go
 from numpy.typing import NDArray
 
 from ..colours import ink, stacking_order
 from ..metrics import metric
 from ..text import for_hover
 from .axes import commit_axis, commit_hover, style
+from .chart import Chart
 from .decimate import representatives
 
 MOST_BARS = 240
@@ -31,7 +31,7 @@ def part_values(parts: pd.DataFrame, view: str) -> pd.Series:
     return (ns / 1e3 / (macs / 1e9)).where(macs > 0)
 
 
-def stacked(parts: pd.DataFrame, view: str, height: int = 480) -> tuple[go.Figure, str]:
+def stacked(parts: pd.DataFrame, view: str, height: int = 480) -> tuple[Chart, str]:
     """``parts``: rows of one machine, engine and nt with columns order, short, time, subject, part, ns, launches, macs,
     busy_ns, traced_ns, wall_ns. Returns the figure and a sentence about what is not drawn ("" where all is)."""
     shown = metric(view)
@@ -41,7 +41,7 @@ def stacked(parts: pd.DataFrame, view: str, height: int = 480) -> tuple[go.Figur
     drawn = commits.iloc[chosen].reset_index(drop=True)
     place = {order: index for index, order in enumerate(drawn["order"])}
     parts = parts[parts["order"].isin(place)].assign(x=lambda frame: frame["order"].map(place))
-    figure = go.Figure()
+    figure = Chart()
     stack = view != "cost"
     heads = [commit_hover(row.short, row.time, row.subject) for row in drawn.itertuples()]
     for name in stacking_order(list(parts["part"].unique())):
@@ -84,7 +84,7 @@ def stacked(parts: pd.DataFrame, view: str, height: int = 480) -> tuple[go.Figur
     style(figure, height, shown.axis)
     if not stack:
         figure.update_yaxes(type="log")
-    commit_axis(figure, list(drawn["short"]), list(drawn["time"]))
+    commit_axis(figure, drawn)
     notes = []
     if len(drawn) < len(commits):
         notes.append(f"{len(drawn)} of {len(commits)} commits drawn: of each stretch the one with the middle wall.")
@@ -93,7 +93,7 @@ def stacked(parts: pd.DataFrame, view: str, height: int = 480) -> tuple[go.Figur
     return figure, " ".join(notes)
 
 
-def _cut_tall_bars(figure: go.Figure, walls: NDArray[np.float64]) -> bool:
+def _cut_tall_bars(figure: Chart, walls: NDArray[np.float64]) -> bool:
     """Let the axis end above the walls that are not out of all proportion, and write on the others how high they are."""
     most = TALL * float(np.median(walls))
     tall = np.flatnonzero(walls > most)

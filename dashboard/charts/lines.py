@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pandas as pd
-import plotly.graph_objects as go
 
 from ..colours import engine_colour
 from ..text import for_hover
 from .axes import MOST_POINTS, commit_axis, commit_hover, style
+from .chart import Chart
 from .decimate import extremes, representatives
 
 
@@ -21,25 +21,24 @@ def over_commits(
     reference: float | None = None,
     change_points: pd.DataFrame | None = None,
     form: str = ",.4g",
-) -> go.Figure:
+) -> Chart:
     """``rows``: columns order, short, time, subject, line, value, low, high (interval; NaN where there is none).
 
     ``reference`` draws a horizontal line. ``change_points``: columns order, text. Values are drawn in the order of commits.
     """
-    commits = rows.drop_duplicates("order").sort_values("order").reset_index(drop=True)
-    place = {order: index for index, order in enumerate(commits["order"])}
-    figure = go.Figure()
+    # Ten thousand commits have as many rows: their texts are only looked at where something is written.
+    orders = np.unique(rows["order"].to_numpy())
+    figure = Chart()
     # Several lines share the bound, so that a chart of many never draws more than its width.
     most = max(64, MOST_POINTS // max(1, rows["line"].nunique()))
     for name, line in rows.sort_values("order").groupby("line", sort=False):
-        line = line.reset_index(drop=True)
         colour = colours.get(str(name)) or engine_colour(str(name))
         if len(line) > most:
             # The lightly drawn envelope keeps every spike; the line over it is the middle of each stretch.
             values = line["value"].to_numpy(dtype=float)
             envelope = line.iloc[extremes(values, most // 2)]
             figure.add_scatter(
-                x=envelope["order"].map(place),
+                x=np.searchsorted(orders, envelope["order"]),
                 y=envelope["value"],
                 mode="lines",
                 line={"color": _transparent(colour), "width": 1},
@@ -48,10 +47,10 @@ def over_commits(
                 legendgroup=for_hover(str(name)),
             )
             line = line.iloc[representatives(values, most // 2)]
-        x = line["order"].map(place)
-        band = line["low"].notna() & line["high"].notna()
+        x = np.searchsorted(orders, line["order"])
+        band = (line["low"].notna() & line["high"].notna()).to_numpy()
         if band.any():
-            bx = x[band].to_numpy()
+            bx = x[band]
             figure.add_scatter(
                 x=np.concatenate([bx, bx[::-1]]),
                 y=np.concatenate([line.loc[band, "high"], line.loc[band, "low"].to_numpy()[::-1]]),
@@ -80,23 +79,23 @@ def over_commits(
             marker={"size": 6},
         )
     if reference is not None:
-        figure.add_hline(y=reference, line={"dash": "dot", "width": 1, "color": "#808080"})
+        figure.add_line(y=reference, line={"dash": "dot", "width": 1, "color": "#808080"})
     if change_points is not None:
-        for point in change_points.itertuples():
-            if point.order in place:
-                figure.add_vline(x=place[point.order] - 0.5, line={"dash": "dash", "width": 1.5, "color": "#AA3377"})
-                figure.add_annotation(
-                    x=place[point.order] - 0.5,
-                    yref="paper",
-                    y=1,
-                    text="◆",
-                    showarrow=False,
-                    font={"color": "#AA3377", "size": 13},
-                    hovertext=for_hover(str(point.text)),
-                    yanchor="middle",
-                )
+        for point in change_points[change_points["order"].isin(orders)].itertuples():
+            at = int(np.searchsorted(orders, point.order)) - 0.5
+            figure.add_line(x=at, line={"dash": "dash", "width": 1.5, "color": "#AA3377"})
+            figure.add_annotation(
+                x=at,
+                yref="paper",
+                y=1,
+                text="◆",
+                showarrow=False,
+                font={"color": "#AA3377", "size": 13},
+                hovertext=for_hover(str(point.text)),
+                yanchor="middle",
+            )
     style(figure, height, y_title, legend=rows["line"].nunique() > 1)
-    commit_axis(figure, list(commits["short"]), list(commits["time"]))
+    commit_axis(figure, rows.drop_duplicates("order").sort_values("order"))
     return figure
 
 

@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-import plotly.graph_objects as go
-
 from benchmarks.attribution.record import Decomposition, Split
 
 from ..colours import COPY, GAP_PREFIX, UNCLASSIFIED, ink, stacking_order
 from ..text import for_hover
 from .axes import style
+from .chart import Chart
 from .decomposition import hatch_pattern
 
 
@@ -45,10 +44,10 @@ def _folded(walls: Sequence[tuple[dict[str, int], int]]) -> tuple[list[dict[str,
     return folded, small
 
 
-def wall_bars(walls: Sequence[tuple[str, Decomposition]], *, share: bool) -> go.Figure:
+def wall_bars(walls: Sequence[tuple[str, Decomposition]], *, share: bool) -> Chart:
     """One horizontal bar a wall, its name above it: ``walls`` holds (label, decomposition). In ms, or in shares of each own
     wall."""
-    figure = go.Figure()
+    figure = Chart()
     folded, small = _folded([(parts_of(taken), taken.wall_ns) for _, taken in walls])
     parts = [(label, named, taken.wall_ns) for (label, taken), named in zip(walls, folded, strict=True)]
     for name in stacking_order([name for _, named, _ in parts for name in named]):
@@ -84,7 +83,7 @@ def wall_bars(walls: Sequence[tuple[str, Decomposition]], *, share: bool) -> go.
     return figure
 
 
-def split_bars(splits: Sequence[tuple[str, Split]], by: str) -> go.Figure:
+def split_bars(splits: Sequence[tuple[str, Split]], by: str) -> Chart:
     """Time by "layer" or by "operation", coloured by class. ``splits`` holds (class, split)."""
     sums: dict[str, dict[str, int]] = {}
     places: dict[str, tuple[int, str]] = {}
@@ -98,7 +97,7 @@ def split_bars(splits: Sequence[tuple[str, Split]], by: str) -> go.Figure:
         order = sorted(places, key=lambda key: -totals[key])
     else:
         order = sorted(places, key=lambda key: places[key])
-    figure = go.Figure()
+    figure = Chart()
     flat = by == "operation"  # names of operations stay readable on a phone only when they stand beside their bars
     for name in stacking_order(list(sums)):
         keys, values = [for_hover(key) for key in order], [sums[name].get(key, 0) / 1e6 for key in order]
@@ -128,9 +127,9 @@ def average_launches(splits: Sequence[tuple[str, Split]]) -> list[tuple[str, Spl
     return [(name, replace(split, ns=round(split.ns / split.launches), launches=1)) for name, split in several]
 
 
-def layer_timeline(splits: Sequence[tuple[str, Split]]) -> go.Figure:
+def layer_timeline(splits: Sequence[tuple[str, Split]]) -> Chart:
     """Operations end to end, in the order of ``splits``, which holds (class, split)."""
-    figure = go.Figure()
+    figure = Chart()
     start = 0.0
     for name, split in splits:
         length = split.ns / 1e3
@@ -143,7 +142,7 @@ def layer_timeline(splits: Sequence[tuple[str, Split]]) -> go.Figure:
             orientation="h",
             name=for_hover(name),
             legendgroup=for_hover(name),
-            showlegend=for_hover(name) not in {trace.legendgroup for trace in figure.data},
+            showlegend=for_hover(name) not in {trace["legendgroup"] for trace in figure.data},
             marker={"color": ink(name).colour, "line": {"width": 0}},
             hovertemplate=f"<b>{for_hover(split.operation)}</b>{shape}<br>{for_hover(name)}, {each}<br>"
             f"{length:,.4g} µs from {start:,.4g} µs<extra></extra>",

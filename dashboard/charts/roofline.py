@@ -6,7 +6,6 @@ import math
 from collections.abc import Sequence
 
 import numpy as np
-import plotly.graph_objects as go
 
 from benchmarks.attribution.record import Ceiling, ClassTime
 from benchmarks.attribution.recover import per_second
@@ -15,17 +14,18 @@ from ..colours import ink
 from ..metrics import metric
 from ..text import for_hover
 from .axes import style
+from .chart import Chart
 
 _DASHES = ("solid", "dash", "dot", "dashdot")
 
 
-def roofline(classes: Sequence[ClassTime], ceilings: Sequence[Ceiling]) -> go.Figure | None:
+def roofline(classes: Sequence[ClassTime], ceilings: Sequence[Ceiling]) -> Chart | None:
     """Points for classes whose work and bytes are known; None where there is none. Rates count 2 operations a MAC."""
     known = [item for item in classes if item.macs and item.bytes and item.ns]
     points = [(item, 2.0 * (item.macs or 0) / (item.bytes or 1), 2.0 * (item.macs or 0) / item.ns / 1e3) for item in known]
     if not points:
         return None
-    figure = go.Figure()
+    figure = Chart()
     bandwidth = max((per_second(item) for item in ceilings if item.name == "copy"), default=None)
     rates = [item for item in ceilings if item.name != "copy"]
     knees = [per_second(item) / bandwidth for item in rates] if bandwidth else []

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 import pandas as pd
-import plotly.graph_objects as go
 
 from benchmarks.attribution import intervals
 from benchmarks.attribution.record import LayerTimeline
@@ -12,9 +11,10 @@ from benchmarks.attribution.record import LayerTimeline
 from ..colours import ink, stacking_order
 from ..text import for_hover
 from .axes import style
+from .chart import Chart
 
 
-def launch_timeline(timeline: LayerTimeline) -> go.Figure:
+def launch_timeline(timeline: LayerTimeline) -> Chart:
     """A row an operation, in the order in which each is seen first; of several streams, a row for each of them."""
     table = launch_table(timeline)
     several = table["stream"].nunique() > 1
@@ -22,7 +22,7 @@ def launch_timeline(timeline: LayerTimeline) -> go.Figure:
         for_hover(name, 48) + (f" · stream {stream}" if several else "")
         for name, stream in zip(table["operation"], table["stream"], strict=True)
     ]
-    figure = go.Figure()
+    figure = Chart()
     for name in stacking_order(list(table["class"].unique())):
         inside = [place for place, kernel_class in enumerate(table["class"]) if kernel_class == name]
         part = table.iloc[inside]

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import plotly.graph_objects as go
-
 from benchmarks.attribution.ledger import UNRESOLVED, Ledger
 from benchmarks.attribution.spread import Figure
 
@@ -11,13 +9,14 @@ from ..colours import BETTER, SIDES, UNDECIDED, WORSE
 from ..portrait import with_range
 from ..text import for_hover
 from .axes import style, whiskers
+from .chart import Chart
 
 _WALL = "#6B7A90"
 
 
 def waterfall(
     book: Ledger, before_ns: float, after_ns: float, labels: tuple[str, str], words: dict[str, str] | None = None
-) -> go.Figure:
+) -> Chart:
     """Horizontal, so that names stay readable on a phone: the first wall, each line by size, the second wall. In ms.
 
     A change is teal where time was won, red where it was lost, grey where its interval holds zero. ``words`` say the kinds
@@ -49,7 +48,7 @@ def waterfall(
     colours.append(_WALL)
     hover.append(f"{after_ns / 1e6:,.4g} ms")
     in_ms = [item.scaled(1e-6) for item in changes]
-    figure = go.Figure()
+    figure = Chart()
     figure.add_bar(
         y=names,
         x=[item.value for item in in_ms],

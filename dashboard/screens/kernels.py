@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import plotly.graph_objects as go
 import streamlit as st
 
 from benchmarks.static.store import target_of
 from dashboard import session
 from dashboard.charts.axes import style
+from dashboard.charts.chart import Chart
 from dashboard.charts.lines import over_commits
 from dashboard.choices import choose
 from dashboard.colours import ENGINES, engine_colour, stacking_order
@@ -28,7 +28,7 @@ def show_shapes() -> None:
         st.info("The newest record splits this class into no shapes with known work.", icon=":material/info:")
         return
     st.caption("Every nt of the newest record, m × n × k of one product each: short prompts show their price.")
-    figure = go.Figure()
+    figure = Chart()
     for engine, part in shapes.groupby("engine"):
         figure.add_scatter(
             x=part["m"],

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import pandas as pd
-import plotly.graph_objects as go
 import streamlit as st
 
 from benchmarks.attribution.predictions import HIT, MISS, calibration, outcomes
 from dashboard import session
 from dashboard.charts.axes import style
+from dashboard.charts.chart import Chart
 from dashboard.colours import BETTER, WORSE
 from dashboard.portrait import with_range
 from dashboard.tables import show_table
@@ -41,13 +41,13 @@ else:
         st.metric(
             "Measured / said", ratio, help="Median where the sign was right; under 1 promises too much.", width="content"
         )
-    figure = go.Figure()
+    figure = Chart()
     measured = [item for item in joined if item.measured is not None]
     for unit in sorted({item.prediction.unit for item in measured}):
         inside = [item for item in measured if item.prediction.unit == unit]
         ends = [value for item in inside if item.measured for value in (item.prediction.change, item.measured.value)]
         low, high = min(0.0, *ends) * 1.1, max(0.0, *ends) * 1.1
-        figure = go.Figure()
+        figure = Chart()
         figure.add_scatter(
             x=[low, high],
             y=[low, high],

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import plotly.graph_objects as go
 import streamlit as st
 
 from benchmarks.attribution.statistics.calibration import Calibration
 from dashboard import session, trust
 from dashboard.charts.axes import style
+from dashboard.charts.chart import Chart
 from dashboard.charts.lines import over_commits
 from dashboard.colours import ENGINES
 from dashboard.tables import show_table
@@ -20,7 +20,7 @@ def show_gate(machine: str, gate: list[Calibration]) -> None:
     """Rates of the newest calibration with their intervals, and all calibrations as a table."""
     table = trust.gate_table(gate)
     newest = table[(table["time"] == table["time"].max()) & table["rate (%)"].notna()]
-    figure = go.Figure()
+    figure = Chart()
     figure.add_scatter(
         x=newest["rate (%)"],
         y=[for_hover(what, 60).replace(": ", ":<br>") for what in newest["trials of"]],

@@ -7,20 +7,31 @@ import json
 from pathlib import Path
 
 import numpy as np
+import plotly.graph_objects as go
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from dashboard.charts.chart import Chart
 from tools import small_history
 
 
 def charts(test: AppTest) -> dict[str, list[dict]]:
-    """The traces of each chart on the screen by the chart's key, with Plotly's packed arrays unpacked."""
-    return {
-        chart.proto.id.split("-", 2)[2]: [
-            {key: _unpacked(value) for key, value in trace.items()} for trace in json.loads(chart.proto.spec)["data"]
-        ]
-        for chart in test.get("plotly_chart")
-    }
+    """The traces of each chart on the screen by the chart's key, with Plotly's packed arrays unpacked.
+
+    Plotly checks every one of them here: the dashboard itself sends them unchecked.
+    """
+    found = {}
+    for chart in test.get("plotly_chart"):
+        spec = json.loads(chart.proto.spec)
+        go.Figure(spec)
+        traces = [{key: _unpacked(value) for key, value in trace.items()} for trace in spec["data"]]
+        found[chart.proto.id.split("-", 2)[2]] = traces
+    return found
+
+
+def checked(chart: Chart) -> go.Figure:
+    """A chart as Plotly's own object, which refuses any property that it does not know."""
+    return go.Figure({"data": chart.data, "layout": chart.layout})
 
 
 def many(test: AppTest, key: str) -> dict:

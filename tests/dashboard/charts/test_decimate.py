@@ -48,13 +48,13 @@ def test_a_chart_of_ten_thousand_commits_draws_no_more_points_than_pixels():
     )
     both = pd.concat([rows, rows.assign(line="llama.cpp")])
     figure = over_commits(both, "x", {})
-    assert sum(len(trace.x) for trace in figure.data) <= 2 * MOST_POINTS + 16
+    assert sum(len(trace["x"]) for trace in figure.data) <= 2 * MOST_POINTS + 16
 
 
 def test_a_stack_of_ten_thousand_commits_draws_a_bounded_number_of_bars_and_says_so():
     rows = commits(10_000).assign(part="norm", ns=5, launches=1, macs=None, busy_ns=10, traced_ns=10, wall_ns=10)
     figure, note = stacked(rows, "class_ms")
-    assert len(figure.data[0].x) <= MOST_BARS
+    assert len(figure.data[0]["x"]) <= MOST_BARS
     assert "10000" in note
 
 

@@ -10,6 +10,7 @@ from benchmarks.attribution.record import ClassTime, Decomposition
 from benchmarks.attribution.record_files import read_records
 from dashboard.charts.decomposition import stacked
 from dashboard.charts.portrait import OTHERS, parts_of, wall_bars
+from tests.dashboard.conftest import checked
 
 REAL = Path(__file__).resolve().parents[3] / "results"
 
@@ -23,7 +24,7 @@ def whole(gap=30, copy=2, **classes):
 def test_small_classes_are_one_and_the_bar_still_closes():
     first = whole(gemm=100_000, norm=100, rope=90, unclassified=5)
     second = whole(gemm=200_000, norm=300)
-    figure = wall_bars([("a", first), ("b", second)], share=False)
+    figure = checked(wall_bars([("a", first), ("b", second)], share=False))
     drawn = {trace.name: [float(value) for value in trace.x] for trace in figure.data}
     assert drawn[OTHERS] == pytest.approx([190 / 1e6, 300 / 1e6])
     assert {"norm", "rope"}.isdisjoint(drawn)
@@ -34,9 +35,8 @@ def test_small_classes_are_one_and_the_bar_still_closes():
 
 
 def test_a_class_that_is_large_on_any_wall_stands_by_itself():
-    figure = wall_bars(
-        [("a", whole(gemm=100_000, norm=1, rope=1)), ("b", whole(gemm=100_000, norm=9_000, rope=1))], share=True
-    )
+    walls = [("a", whole(gemm=100_000, norm=1, rope=1)), ("b", whole(gemm=100_000, norm=9_000, rope=1))]
+    figure = checked(wall_bars(walls, share=True))
     names = {trace.name for trace in figure.data}
     assert "norm" in names
     assert OTHERS not in names  # one small class alone keeps its own name
@@ -64,10 +64,11 @@ def history(walls):
 
 def test_a_bar_that_would_dwarf_the_others_is_cut_with_its_height_on_it():
     figure, note = stacked(history([850.0, 90.0, 80.0, 82.0, 81.0]), "class_ms")
+    figure = checked(figure)
     assert figure.layout.yaxis.range[1] == pytest.approx(1.3 * 90)
     assert [item.text for item in figure.layout.annotations if "▲" in item.text] == ["▲ 850"]
     assert "cut" in note
     figure, note = stacked(history([200.0, 90.0, 80.0]), "class_ms")
-    assert (figure.layout.yaxis.range, note) == (None, "")
+    assert (checked(figure).layout.yaxis.range, note) == (None, "")
     figure, _ = stacked(history([850.0, 840.0, 830.0, 80.0]), "class_ms")  # the rule, not the exception
-    assert figure.layout.yaxis.range is None
+    assert checked(figure).layout.yaxis.range is None
