@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from pathlib import Path
-from typing import TypeVar
+from typing import Generic, TypeVar
 
 import duckdb
 import numpy as np
@@ -27,8 +27,28 @@ from .commits import Known, read_commits
 T = TypeVar("T")
 LOOK_AGAIN_SECONDS = 5.0
 """How long an answer stands before the folder is looked at again."""
-KEPT_ANSWERS = 16
-"""Answers about many series that are kept: each is at most half a megabyte."""
+
+
+class Kept(Generic[T]):
+    """The last few answers to one kind of question; for all threads of the process."""
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._answers: OrderedDict[object, T] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def get(self, key: object, make: Callable[[], T]) -> T:
+        """The answer to ``key``, made where it is not kept. Two threads may make it both; an exception keeps nothing."""
+        with self._lock:
+            if key in self._answers:
+                self._answers.move_to_end(key)
+                return self._answers[key]
+        made = make()
+        with self._lock:
+            self._answers[key] = made
+            while len(self._answers) > self._most:
+                self._answers.popitem(last=False)
+        return made
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,8 +81,10 @@ class Results:
         self.folder = folder
         self.snapshot = snapshot
         self.known = known
-        self._kept: OrderedDict[tuple[tuple[int, ...], int], Stretches] = OrderedDict()
-        self._lock = threading.Lock()
+        self._stretches_kept: Kept[Stretches] = Kept(16)  # at most half a megabyte each
+        self._records_kept: Kept[Record] = Kept(8)
+        self._parts_kept: Kept[pd.DataFrame] = Kept(2)
+        self._newest_kept: Kept[pd.DataFrame] = Kept(1)
 
     @cached_property
     def problems(self) -> tuple[Problem, ...]:
@@ -120,8 +142,9 @@ class Results:
 
     def parts(self, machine: str, nt: int) -> pd.DataFrame:
         """One row a part (class, copy, gap by cause) of the decompositions of one machine and nt, described like walls."""
-        rows = query.parts_of(self.snapshot, machine, nt)
-        return rows.merge(self.commits, on="commit", how="left")
+        return self._parts_kept.get(
+            (machine, nt), lambda: query.parts_of(self.snapshot, machine, nt).merge(self.commits, on="commit", how="left")
+        )
 
     def records(self, machine: str, newest: int) -> list[Record]:
         """The newest records of a machine without their splits and symbols, oldest first."""
@@ -138,6 +161,9 @@ class Results:
 
     def newest_values(self, back: int) -> pd.DataFrame:
         """Of each series measured lately its newest value and the one ``back`` commits before (NaN: there is none)."""
+        return self._newest_kept.get(back, lambda: self._newest_values(back))
+
+    def _newest_values(self, back: int) -> pd.DataFrame:
         order = self.order_of_sources[["source", "order"]]
         return query.newest_values(self.snapshot, order[order["order"] > order["order"].max() - 2 * back - 10], back)
 
@@ -146,17 +172,7 @@ class Results:
 
         Answers are kept while these results stand: a click back costs nothing.
         """
-        key = (tuple(series), most)
-        with self._lock:
-            if key in self._kept:
-                self._kept.move_to_end(key)
-                return self._kept[key]
-        found = self._stretches(series, most)
-        with self._lock:
-            self._kept[key] = found
-            while len(self._kept) > KEPT_ANSWERS:
-                self._kept.popitem(last=False)
-        return found
+        return self._stretches_kept.get((tuple(series), most), lambda: self._stretches(series, most))
 
     def _stretches(self, series: Sequence[int], most: int) -> Stretches:
         on = set(self.series.loc[self.series["series"].isin(series), "machine"])
@@ -182,6 +198,9 @@ class Results:
 
     def record(self, machine: str, commit: str, line: int) -> Record:
         """One whole record. Raises RecordError."""
+        return self._records_kept.get((machine, commit, line), lambda: self._record(machine, commit, line))
+
+    def _record(self, machine: str, commit: str, line: int) -> Record:
         path = self.folder / machine / "records" / f"{commit}.jsonl"
         try:
             with path.open(encoding="utf-8", errors="replace") as file:
