@@ -49,14 +49,22 @@ if failed:
     word = "check" if len(failed) == 1 else "checks"
     st.warning(f"{len(failed)} {word} failed: {for_markdown(said, 400)}", icon=":material/error:")
 everyone = [item for item in walls if item.decomposition is not None]
-shown = best_of_each(everyone)
-if everyone:
+
+
+@st.fragment
+def portrait() -> None:
+    """A bar of classes for each engine; a click on a switch runs only this."""
+    shown = best_of_each(everyone)
     with st.container(horizontal=True, gap="medium"):
         share = st.toggle("As shares of each own wall", key="share", bind="query-params")
         if len(shown) < len(everyone) and st.toggle("Slower ubatches too", key="ubatches", bind="query-params"):
             shown = everyone
     drawn = [(name, item.decomposition) for name, item in zip(short_labels(shown), shown, strict=True) if item.decomposition]
     session.show_chart(wall_bars(drawn, share=share), "portrait", "One bar of kernel classes an engine")
+
+
+if everyone:
+    portrait()
 if wall.decomposition is None:
     st.info(
         f"This wall was not decomposed: {for_markdown(wall.why_not_decomposed or 'no reason was recorded')}",
@@ -72,23 +80,28 @@ show_table(class_table(record, wall), f"classes-{row['short']}-{wall.engine}-{wa
 
 splits = [(item.name, split) for item in wall.decomposition.classes for split in item.splits]
 layers = sorted({split.layer for _, split in splits if split.layer is not None})
-if splits:
-    st.subheader("Where inside the classes", anchor=False)
-    by = "operation"
-    if len(layers) > 1:
-        forms = ["operation", "layer"]
-        by = str(st.segmented_control("Split by", forms, default="operation", required=True, key="by", bind="query-params"))
-    session.show_chart(split_bars(splits, by), "splits", f"Time by {by}")
-
 timeline = wall.decomposition.timeline
-if timeline is not None and timeline.launches:
-    st.subheader("One layer", anchor=False)
-    st.caption(for_markdown(timeline_sentence(timeline), 300))
-    session.show_chart(launch_timeline(timeline), "layer", f"Launches of layer {timeline.layer} over time")
-    with st.expander(f"All {len(timeline.launches)} launches", icon=":material/table_rows:"):
-        show_table(launch_table(timeline), f"layer-{row['short']}-{wall.engine}-{wall.nt}", chips="class", height=400)
-elif splits:
-    st.subheader("One layer", anchor=False)
+ONE = "one layer over time"
+
+
+@st.fragment
+def inside_the_classes() -> None:
+    """Where inside the classes the time is; a click on the switch runs only this."""
+    forms = (["operation"] if splits else []) + (["layer"] if len(layers) > 1 else []) + [ONE]
+    by = str(st.segmented_control("Show", forms, default=forms[0], required=True, key="by", bind="query-params"))
+    if by != ONE:
+        session.show_chart(split_bars(splits, by), "splits", f"Time by {by}")
+    elif timeline is not None and timeline.launches:
+        st.caption(for_markdown(timeline_sentence(timeline), 300))
+        session.show_chart(launch_timeline(timeline), "layer", f"Launches of layer {timeline.layer} over time")
+        with st.expander(f"All {len(timeline.launches)} launches", icon=":material/table_rows:"):
+            show_table(launch_table(timeline), f"layer-{row['short']}-{wall.engine}-{wall.nt}", chips="class", height=400)
+    else:
+        end_to_end()
+
+
+def end_to_end() -> None:
+    """One layer of a record without start times."""
     why = "this record holds no start times, so gaps between launches are not in it"
     if len(layers) > 1:
         layer = int(choose("Layer", [str(item) for item in layers], "layer", str(layers[len(layers) // 2])))
@@ -98,6 +111,13 @@ elif splits:
     elif inside := average_launches(splits):
         st.caption(f"One average launch of each operation, end to end: layers of one shape stand together; {why}.")
         session.show_chart(layer_timeline(inside), "layer", "One average launch of each operation")
+    else:
+        st.caption(f"Nothing to draw: {why}, and no operation ran more than once.")
+
+
+if splits or (timeline is not None and timeline.launches):
+    st.subheader("Where inside the classes", anchor=False)
+    inside_the_classes()
 
 st.subheader("Checks", anchor=False)
 show_table(checks_table(record, wall), f"checks-{row['short']}")

@@ -77,19 +77,26 @@ else:
         f"Time ratio to {session.PEER} over commits",
     )
 
+
+@st.fragment
+def decomposition() -> None:
+    """A click on the unit or the engine runs only this."""
+    engines = sorted(chosen.parts["engine"].unique(), key=lambda name: (name != session.ENGINE, name))
+    left, right = st.columns([1, 2])
+    engine = left.selectbox("Engine", engines, key="engine", bind="query-params")
+    view = right.segmented_control(
+        "Unit", list(DECOMPOSITION_VIEWS), default="ms", required=True, key="view", bind="query-params"
+    )
+    shown = DECOMPOSITION_VIEWS[str(view)]
+    last = newest_walls(chosen.walls, str(engine))[["source", "line", "place", "wall_ns"]]
+    rows = chosen.parts.merge(last, on=["source", "line", "place"])
+    figure, note = stacked(rows, shown)
+    st.caption(f"{metric(shown).meaning} nt = {chosen.nt}. {note}")
+    session.show_chart(figure, "decomposition", f"Stacked decomposition of {engine} over commits in {view}")
+
+
 st.subheader("Decomposition over commits", anchor=False)
 if chosen.parts.empty:
     st.info("No wall here was decomposed.", icon=":material/info:")
-    st.stop()
-engines = sorted(chosen.parts["engine"].unique(), key=lambda name: (name != session.ENGINE, name))
-left, right = st.columns([1, 2])
-engine = left.selectbox("Engine", engines, key="engine", bind="query-params")
-view = right.segmented_control(
-    "Unit", list(DECOMPOSITION_VIEWS), default="ms", required=True, key="view", bind="query-params"
-)
-shown = DECOMPOSITION_VIEWS[str(view)]
-last = newest_walls(chosen.walls, str(engine))[["source", "line", "place", "wall_ns"]]
-rows = chosen.parts.merge(last, on=["source", "line", "place"])
-figure, note = stacked(rows, shown)
-st.caption(f"{metric(shown).meaning} nt = {chosen.nt}. {note}")
-session.show_chart(figure, "decomposition", f"Stacked decomposition of {engine} over commits in {view}")
+else:
+    decomposition()

@@ -169,7 +169,7 @@ def test_a_record_that_merged_its_layers_shows_an_average_launch_of_each_operati
                     same["launches"] += split["launches"]
                 item["splits"] = list(merged.values())
         path.write_text(json.dumps(record) + "\n")
-    test = open_screen("commit", folder)
+    test = open_screen("commit", folder, by="one layer over time")
     drawn = {trace["y"][0]: trace["x"][0] for trace in charts(test)["layer"]}
     splits = [split for item in record["walls"][0]["decomposition"]["classes"] for split in item["splits"]]
     assert set(drawn) == {split["operation"] for split in splits if split["launches"] > 1}
@@ -180,7 +180,7 @@ def test_a_layers_launches_stand_at_their_times(open_screen, history):
     commit = json.loads((history / "commits.jsonl").read_text().splitlines()[-1])["commit"]
     record = json.loads((history / "h200" / "records" / f"{commit}.jsonl").read_text())
     timeline = next(w for w in record["walls"] if w["nt"] == 512)["decomposition"]["timeline"]
-    test = open_screen("commit", history, nt="512")
+    test = open_screen("commit", history, nt="512", by="one layer over time")
     drawn = sorted(
         (base, length) for trace in charts(test)["layer"] for base, length in zip(trace["base"], trace["x"], strict=True)
     )
