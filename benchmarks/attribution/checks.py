@@ -20,6 +20,8 @@ MAX_UNCLASSIFIED_SHARE = 0.01
 MIN_PEER_UBATCHES = 2
 """Batch sizes that a peer must have been tried with before the faster of them is called its best."""
 LISTED_SYMBOLS = 8
+ENGINE = "minfer"
+"""The engine under test."""
 
 
 def closure(decomposition: Decomposition) -> Check:
@@ -108,8 +110,14 @@ def wall_checks(wall: Wall, conditions: Sequence[Conditions] = ()) -> tuple[Chec
 
 
 def best_wall(walls: Iterable[Wall], engine: str, nt: int) -> Wall | None:
-    """The baseline of an engine at one nt: the fastest of its walls by median; None where it was not measured."""
+    """The wall that speaks for an engine at one nt: of a peer the fastest by median, None where it was not measured.
+
+    The engine under test speaks with the gates that it was measured with first. Others beside them answer another question
+    (three times the memory, say), and a faster one must not pass for the commit's own speed.
+    """
     found = [wall for wall in walls if wall.engine == engine and wall.nt == nt and wall.samples_ns]
+    if engine == ENGINE:
+        found = [wall for wall in found if wall.gates == found[0].gates]
     return min(found, key=lambda wall: statistics.median(wall.samples_ns), default=None)
 
 

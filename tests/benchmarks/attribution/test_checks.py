@@ -86,3 +86,13 @@ def test_a_wall_is_checked_with_and_without_its_decomposition():
         "unclassified share of busy": True, "timestamps collected": True,
     }  # fmt: skip
     assert len(checks.wall_checks(replace(wall, decomposition=None))) == 1
+
+
+def test_a_faster_gate_beside_the_engine_does_not_speak_for_it():
+    ours = example().walls[0]
+    own = replace(ours, gates={"dense": False}, samples_ns=(100, 100))
+    again = replace(own, ubatch=64, samples_ns=(99, 99))
+    dense = replace(ours, gates={"dense": True}, samples_ns=(70, 70))
+    assert checks.best_wall([own, dense], "minfer", ours.nt) is own
+    # Two walls of the same gates, say at two ubatches: the faster one.
+    assert checks.best_wall([own, dense, again], "minfer", ours.nt) is again
