@@ -6,7 +6,8 @@
 //
 // Variants tried
 //   _f32        one block a row, f32 in, f16 out: what the next matrix product reads; a row of up to 4 * 4 elements a
-//               thread stays in registers between its sum and its scaling; 1024 threads where rows are few     current
+//               thread stays in registers between its sum and its scaling, which gave nothing (the second read comes from L1);
+//               1024 threads where rows are few: 2.7 us instead of 4.1 for one row on an H200     current
 //   _heads_f16  one warp a row, f16 to f16: queries and keys of Qwen 3 and Gemma 3       current
 //   _f16        one block a row, f16 to f16: Gemma's norms after a block                 current
 //   _residual   adds a f16 product to the f32 residual, then norms it: one pass for two  current

@@ -9,7 +9,8 @@
 // Variants tried
 //   _pairs    one thread a pair, table of cosines: sincosf of large angles costs more than the read; 1.3 ms @3325 on an
 //             H200 for 28 layers of 28 + 4 heads, three times what its bytes need
-//   (plain)   eight elements of each half a thread, 16-byte accesses of values, biases and turns         current
+//   (plain)   eight elements of each half a thread, 16-byte accesses of values, biases and turns: 0.60 ms, where biases and
+//             turns one by one took 0.90         current
 #include "common.cuh"
 
 KERNEL(256) minfer_rope_pairs(f16* x, const float* bias, const float2* turns, const int* state, int nt, int heads, int width, int stride,

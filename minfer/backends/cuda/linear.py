@@ -61,7 +61,8 @@ class F16Products:
 
     Tried on an H200: making the next weights f16 on a second stream beside a product (17.3 ms at 512 tokens against 17.8 in
     turn, for 258 MiB more of scratch), and queries beside keys or gate beside up (no gain): cuBLAS's kernels leave no
-    multiprocessor idle at these shapes, so what runs beside them takes its time from them.
+    multiprocessor idle at these shapes, so what runs beside them takes its time from them. In slices of rows that stay in
+    the L2 cache it is slower too: 148 to 166 us against 145 for [18944, 3584] at 512 tokens.
     """
 
     def __init__(self, device: Device) -> None:
