@@ -98,15 +98,32 @@ def gate_table(found: Sequence[Calibration]) -> pd.DataFrame:
         named = {"time": one.time[:16], "commit": one.commit[:8], "workload": one.workload, "margin (%)": 100 * one.margin}
         if one.identical:
             seconds, pairs = one.cost(one.identical)
-            rows.append(named | _rates("A/A: called SLOWER", one.false_alarms) | {"pairs": pairs, "seconds": seconds})
+            said = _rates("identical commits: called SLOWER", one.false_alarms)
+            rows.append(said | {"pairs": pairs, "seconds": seconds} | named)
         for kind in sorted({trial.kind for trial in one.injected()}):
             trials = one.injected(kind)
             seconds, pairs = one.cost(trials)
             slowed = "/".join(sorted({f"{100 * trial.slowdown:g} %" for trial in trials}))
-            rows.append(
-                named | _rates(f"{kind} slowed {slowed}: found", one.power(kind)) | {"pairs": pairs, "seconds": seconds}
-            )
+            said = _rates(f"{kind} slowed {slowed}: found", one.power(kind))
+            rows.append(said | {"pairs": pairs, "seconds": seconds} | named)
     return pd.DataFrame(rows)
+
+
+def gate_sentence(one: Calibration) -> str:
+    """A calibration in a sentence: false alarms and slowdowns found, as counts."""
+    identical, injected = one.false_alarms, one.injected()
+    parts = []
+    if identical is not None:
+        parts.append(
+            f"{round(identical.value * identical.trials)} of {identical.trials} identical commits were called SLOWER "
+            f"(95 % interval {100 * identical.low:.2g} to {100 * identical.high:.2g} %)"
+        )
+    if injected:
+        power = one.power()
+        sizes = ", ".join(sorted({f"{100 * trial.slowdown:g} %" for trial in injected}))
+        if power is not None:
+            parts.append(f"{round(power.value * power.trials)} of {power.trials} slowdowns of {sizes} were found")
+    return "; ".join(parts) + "."
 
 
 def _rates(what: str, seen: Rate | None) -> dict[str, object]:

@@ -66,14 +66,19 @@ def test_hostile_text_is_shown_as_text(open_screen, history, tmp_path, screen):
             wall["engine_version"] = hostile
             wall["checks"].append({"name": hostile, "passed": False, "detail": hostile})
             wall["decomposition"]["classes"][0]["name"] = hostile
+            wall["decomposition"]["classes"][1]["symbols"] = [hostile]
+            wall["decomposition"]["timeline"]["launches"][0] |= {"operation": hostile, "symbol": hostile}
+            wall["gates"] |= {hostile: True}
         path.write_text(json.dumps(record) + "\n")
     commits = [json.loads(line) for line in (folder / "commits.jsonl").read_text().splitlines()]
     lines = [json.dumps(commit | {"subject": hostile, "body": hostile}) for commit in commits]
     (folder / "commits.jsonl").write_text("\n".join(lines) + "\n")
-    test = open_screen(screen, folder)
-    shown = "\n".join(
-        str(item.value) for kind in (test.markdown, test.caption, test.info, test.warning, test.subheader) for item in kind
+    asked = (
+        {"by": "one layer over time"} if screen == "commit" else {"to-machine": "epyc-2core"} if screen == "compare" else {}
     )
+    test = open_screen(screen, folder, **asked)
+    kinds = (test.markdown, test.caption, test.info, test.warning, test.error, test.success, test.subheader)
+    shown = "\n".join(str(item.value) for kind in kinds for item in kind)
     for live in ("![x](", "[l](", "**b**", ":red[z]", "$y$"):
         assert live not in shown
     for traces in charts(test).values():
@@ -150,6 +155,9 @@ def test_a_folder_with_only_calibrations_shows_them_and_says_what_is_missing(ope
     test = open_screen("trust", tmp_path / "results")
     table = test.dataframe[0].value
     assert list(table["rate (%)"]) == pytest.approx([5.0, 90.0])
+    said = words(test).replace("\\", "")
+    assert "1 of 20 identical commits were called SLOWER" in said
+    assert "9 of 10 slowdowns of 5 % were found" in said
     assert "calibrations of the CI gate on lab" in test.info[0].value
     assert "gate-lab" in charts(test)
 
