@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
@@ -35,25 +37,31 @@ def stacked(parts: pd.DataFrame, view: str, height: int = 480) -> tuple[Chart, s
     """``parts``: rows of one machine, engine and nt with columns order, short, time, subject, part, ns, launches, macs,
     busy_ns, traced_ns, wall_ns. Returns the figure and a sentence about what is not drawn ("" where all is)."""
     shown = metric(view)
-    parts = parts.assign(value=part_values(parts, view))
     commits = parts.drop_duplicates("order").sort_values("order").reset_index(drop=True)
+    # Numbers only from here on: pandas copies each text column with each selection, and there are many of both.
+    numbers = ["order", "part", "ns", "launches", "macs", "busy_ns", "traced_ns"]
+    parts = parts[numbers].assign(value=part_values(parts, view))
     chosen = representatives(commits["traced_ns"].to_numpy(dtype=float), MOST_BARS)
     drawn = commits.iloc[chosen].reset_index(drop=True)
     place = {order: index for index, order in enumerate(drawn["order"])}
     parts = parts[parts["order"].isin(place)].assign(x=lambda frame: frame["order"].map(place))
     figure = Chart()
     stack = view != "cost"
-    heads = [commit_hover(row.short, row.time, row.subject) for row in drawn.itertuples()]
-    for name in stacking_order(list(parts["part"].unique())):
-        rows = parts[(parts["part"] == name) & parts["value"].notna()].sort_values("x")
-        if rows.empty or not rows["value"].to_numpy().any():
+    heads = [commit_hover(row.short, row.time, row.subject) for row in drawn[["short", "time", "subject"]].itertuples()]
+    by_part: dict[str, list[Any]] = {}
+    for row in parts[parts["value"].notna()].sort_values("x").itertuples():
+        by_part.setdefault(str(row.part), []).append(row)
+    for name in stacking_order(list(by_part)):
+        rows = by_part[name]
+        x, y = [row.x for row in rows], [row.value for row in rows]
+        if not any(y):
             continue
         colour = ink(name)
-        hover = [_detail(heads[row.x], name, row) for row in rows.itertuples()]
+        hover = [_detail(heads[row.x], name, row) for row in rows]
         if stack:
             figure.add_bar(
-                x=rows["x"],
-                y=rows["value"],
+                x=x,
+                y=y,
                 name=for_hover(name),
                 customdata=hover,
                 hovertemplate="%{customdata}<extra></extra>",
@@ -61,8 +69,8 @@ def stacked(parts: pd.DataFrame, view: str, height: int = 480) -> tuple[Chart, s
             )
         else:
             figure.add_scatter(
-                x=rows["x"],
-                y=rows["value"],
+                x=x,
+                y=y,
                 name=for_hover(name),
                 customdata=hover,
                 hovertemplate="%{customdata}<extra></extra>",
@@ -114,16 +122,14 @@ def _cut_tall_bars(figure: Chart, walls: NDArray[np.float64]) -> bool:
     return True
 
 
-def _detail(head: str, name: str, row: object) -> str:
-    ms = row.ns / 1e6  # type: ignore[attr-defined]
-    wall = 100.0 * row.ns / row.traced_ns  # type: ignore[attr-defined]
-    launches = row.launches  # type: ignore[attr-defined]
-    macs = row.macs  # type: ignore[attr-defined]
+def _detail(head: str, name: str, row: Any) -> str:
+    ms, wall = row.ns / 1e6, 100.0 * row.ns / row.traced_ns
+    launches, macs = row.launches, row.macs
     text = f"{head}<br><b>{for_hover(name)}</b>: {ms:,.4g} ms, {wall:.3g} % of wall"
     if launches is not None and not np.isnan(launches):
         text += f", {int(launches)} launches"
     if macs is not None and not np.isnan(macs) and macs > 0:
-        text += f", {row.ns / 1e3 / (macs / 1e9):.4g} µs/GMAC"  # type: ignore[attr-defined]
+        text += f", {row.ns / 1e3 / (macs / 1e9):.4g} µs/GMAC"
     return text
 
 

@@ -26,6 +26,7 @@ def over_commits(
 
     ``reference`` draws a horizontal line. ``change_points``: columns order, text. Values are drawn in the order of commits.
     """
+    rows = rows[["order", "short", "time", "subject", "line", "value", "low", "high"]]
     # Ten thousand commits have as many rows: their texts are only looked at where something is written.
     orders = np.unique(rows["order"].to_numpy())
     figure = Chart()
