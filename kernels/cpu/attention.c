@@ -2,18 +2,19 @@
 // [kv_heads, positions, dv] of a cache: out [m, heads, dv]. A token sees itself and what is before it, or the last ``window`` of
 // that; ``softcap`` c > 0 turns scores s into c tanh(s / c).
 //
-// Many tokens: 32 queries of a head are the lanes of two vectors, keys and values are read as scalars; keys in blocks with a
+// Many tokens: the lanes of two vectors are queries of one head, keys and values are read as scalars; keys in blocks with a
 // running maximum (arXiv:2205.14135), so that scores stay in the first cache. Few tokens: a head at a time, lanes along d.
 #include <math.h>
 
 #include "elementwise.h"
 #include "functions.h"
 
-#define QUERIES 32
-#define KEYS 128  // of a block: their scores are 16 KiB
+#define QUERIES (2 * LANES)
+#define KEYS 128  // of a block: their scores are 16 KiB at 16 lanes
 #define TILE 6    // scalars that share the loads of a pair of vectors
 #define FEW 8     // tokens below which lanes of queries would stay empty
 #define UNSEEN (-1e30f)
+#define PADDING 16  // floats by which the scratch may have to be moved to begin at a cache line
 
 typedef struct {
     const float *q, *keys, *values;
@@ -24,7 +25,7 @@ typedef struct {
 } attention;
 
 EXPORT long minfer_attention_floats(int m, int d, int dv, int position, int threads) {
-    return threads * (m < FEW ? (long)position + m + LANES : (long)(d + dv + KEYS) * QUERIES) + LANES;
+    return threads * (m < FEW ? (long)position + m + PADDING : (long)(d + dv + KEYS) * QUERIES) + PADDING;
 }
 
 static int first_seen(const attention* a, int token) {
@@ -36,11 +37,11 @@ static int first_seen(const attention* a, int token) {
 INLINE void accumulate(
     const float* lanes, const float* scalars, long row_step, long step, int rows, int depth, float* sums
 ) {
-    f32x16 total[TILE][2];
+    floats total[TILE][2];
     for (int r = 0; r < rows; r++)
         for (int v = 0; v < 2; v++) total[r][v] = load(sums + r * QUERIES + v * LANES);
     for (int i = 0; i < depth; i++) {
-        f32x16 low = load(lanes + (long)i * QUERIES), high = load(lanes + (long)i * QUERIES + LANES);
+        floats low = load(lanes + (long)i * QUERIES), high = load(lanes + (long)i * QUERIES + LANES);
         for (int r = 0; r < rows; r++) {
             float scalar = scalars[r * row_step + i * step];
             total[r][0] += low * scalar;
@@ -60,15 +61,17 @@ static void tiles(const float* lanes, const float* scalars, long row_step, long 
 
 // Scores [keys, QUERIES] of one block: capped, and where ``masked``, UNSEEN for what a query does not see.
 INLINE void cap_and_mask(const attention* a, float* scores, int keys, int first_key, int first_query, int masked) {
-    i32x16 lane = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
+    const int32_t numbers[16] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
+    ints lane;
+    memcpy(&lane, numbers, sizeof lane);
     for (int key = 0; key < keys; key++)
         for (int v = 0; v < 2; v++) {
             float* here = scores + key * QUERIES + v * LANES;
-            f32x16 s = load(here);
+            floats s = load(here);
             if (a->softcap > 0) s = a->softcap * hyperbolic_tangent(s * (1.0f / a->softcap));
             if (masked) {
-                i32x16 distance = lane + (a->position + first_query + v * LANES - first_key - key);
-                i32x16 seen = distance >= 0;
+                ints distance = lane + (a->position + first_query + v * LANES - first_key - key);
+                ints seen = distance >= 0;
                 if (a->window > 0) seen &= distance < a->window;
                 s = choose(seen, s, splat(UNSEEN));
             }
@@ -77,18 +80,18 @@ INLINE void cap_and_mask(const attention* a, float* scores, int keys, int first_
 }
 
 // Scores become exp(score - maximum); sums and mixed values of earlier blocks are brought to the new maximum.
-INLINE void soften(float* scores, int keys, f32x16 most[2], f32x16 total[2], float* mixed, int dv) {
+INLINE void soften(float* scores, int keys, floats most[2], floats total[2], float* mixed, int dv) {
     for (int v = 0; v < 2; v++) {
-        f32x16 maximum = most[v], sum = splat(0);
+        floats maximum = most[v], sum = splat(0);
         for (int key = 0; key < keys; key++) {
-            f32x16 s = load(scores + key * QUERIES + v * LANES);
+            floats s = load(scores + key * QUERIES + v * LANES);
             maximum = choose(s > maximum, s, maximum);
         }
-        f32x16 factor = exponential(most[v] - maximum);
+        floats factor = exponential(most[v] - maximum);
         for (int key = 0; key < keys; key++) {
             float* here = scores + key * QUERIES + v * LANES;
-            f32x16 s = load(here);
-            f32x16 p = choose(s > UNSEEN, exponential(s - maximum), splat(0));
+            floats s = load(here);
+            floats p = choose(s > UNSEEN, exponential(s - maximum), splat(0));
             sum += p;
             store(here, p);
         }
@@ -113,7 +116,7 @@ static void query_block(const void* arguments, int part, int thread) {
         const float* q = a->q + ((long)(start + i) * a->heads + head) * a->d;
         for (int c = 0; c < a->d; c++) turned[c * QUERIES + i] = q[c] * a->scale;
     }
-    f32x16 most[2] = {splat(UNSEEN), splat(UNSEEN)}, total[2] = {splat(0), splat(0)};
+    floats most[2] = {splat(UNSEEN), splat(UNSEEN)}, total[2] = {splat(0), splat(0)};
     int end = a->position + start + queries;
     for (int first = first_seen(a, start); first < end; first += KEYS) {
         int keys = end - first < KEYS ? end - first : KEYS;
@@ -136,7 +139,7 @@ static void query_block(const void* arguments, int part, int thread) {
 }
 
 static float dot(const float* x, const float* y, int n) {
-    f32x16 total = splat(0);
+    floats total = splat(0);
     EACH_VECTOR(i, n, count) total += LOAD(x + i, count) * LOAD(y + i, count);
     return sum(total);
 }
@@ -155,15 +158,15 @@ static void one_query(const void* arguments, int part, int thread) {
         scores[i] = s = a->softcap > 0 ? a->softcap * tanhf(s / a->softcap) : s;
         most = s > most ? s : most;
     }
-    f32x16 total = splat(0);
+    floats total = splat(0);
     EACH_VECTOR(i, keys, count) {
-        f32x16 p = exponential(LOAD(scores + i, count) - most);
+        floats p = exponential(LOAD(scores + i, count) - most);
         STORE(scores + i, p, count);
         total += LOAD(scores + i, count);
     }
     float inverse = 1.0f / sum(total);
     EACH_VECTOR(c, a->dv, count) {
-        f32x16 mixed = splat(0);
+        floats mixed = splat(0);
         for (int i = 0; i < keys; i++) mixed += LOAD(value + (long)i * a->dv + c, count) * scores[i];
         mixed *= inverse;
         STORE(out + c, mixed, count);
@@ -177,7 +180,7 @@ EXPORT void minfer_attention(
     long kv_stride_values, int m, int heads, int kv_heads, int d, int dv, int position, int window, float scale, float softcap,
     int threads
 ) {
-    long thread_floats = (minfer_attention_floats(m, d, dv, position, threads) - LANES) / threads;
+    long thread_floats = (minfer_attention_floats(m, d, dv, position, threads) - PADDING) / threads;
     float* aligned = (float*)(((uintptr_t)scratch + 63) & ~(uintptr_t)63);
     attention a = {
         q, keys, values, out, aligned, kv_stride_keys, kv_stride_values, thread_floats,

@@ -15,10 +15,9 @@ typedef struct {
     static void name##_some(const u8* raw, float* out, long start, long end) { \
         for (long at = start; at < end; at += block) \
             for (int g = 0; g < block / 32; g++) { \
-                f32x16 w[2]; \
+                floats w[VECTORS]; \
                 name##_decode(raw + at / block * bytes, g, w); \
-                store(out + at + 32 * g, w[0]); \
-                store(out + at + 32 * g + LANES, w[1]); \
+                for (int v = 0; v < VECTORS; v++) store(out + at + 32 * g + v * LANES, w[v]); \
             } \
     }
 EACH_INTEGER_TYPE(SOME)

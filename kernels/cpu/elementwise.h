@@ -6,13 +6,13 @@
 
 #define PART_FLOATS (1 << 14)
 
-INLINE f32x16 load_some(const float* p, int count) {
+INLINE floats load_some(const float* p, int count) {
     float lanes[LANES] = {0};
     memcpy(lanes, p, count * sizeof(float));
     return load(lanes);
 }
 
-INLINE void store_some(float* p, f32x16 v, int count) { memcpy(p, &v, count * sizeof(float)); }
+INLINE void store_some(float* p, floats v, int count) { memcpy(p, &v, count * sizeof(float)); }
 
 // A loop over n floats from ``at``, ``count`` of them at a time: LANES, and what is left at the end.
 #define EACH_VECTOR(at, n, count) \

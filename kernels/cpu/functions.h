@@ -6,21 +6,21 @@
 
 // e^x for -87 <= x <= 88; what lies outside is taken as the bound, so that the result is neither 0 nor infinite; a NaN stays.
 // x = n ln 2 + r with |r| <= ln 2 / 2; the polynomial is the Taylor series of e^r, whose next term is 2e-9 of it.
-INLINE f32x16 exponential(f32x16 x) {
+INLINE floats exponential(floats x) {
     x = choose(x > 88.0f, splat(88.0f), x);
     x = choose(x < -87.0f, splat(-87.0f), x);
-    f32x16 n = nearest(x * 1.44269504f);
-    f32x16 r = x - n * 0.693145752f - n * 1.42860677e-6f;
-    f32x16 y = r * (1.0f / 5040) + 1.0f / 720;
+    floats n = nearest(x * 1.44269504f);
+    floats r = x - n * 0.693145752f - n * 1.42860677e-6f;
+    floats y = r * (1.0f / 5040) + 1.0f / 720;
     y = y * r + 1.0f / 120;
     y = y * r + 1.0f / 24;
     y = y * r + 1.0f / 6;
     y = y * r + 0.5f;
     y = y * r + 1.0f;
     y = y * r + 1.0f;
-    return y * (f32x16)((to_integers(n) + 127) << 23);
+    return y * (floats)((to_integers(n) + 127) << 23);
 }
 
-INLINE f32x16 logistic(f32x16 x) { return 1.0f / (1.0f + exponential(-x)); }
+INLINE floats logistic(floats x) { return 1.0f / (1.0f + exponential(-x)); }
 
-INLINE f32x16 hyperbolic_tangent(f32x16 x) { return 1.0f - 2.0f / (1.0f + exponential(2.0f * x)); }
+INLINE floats hyperbolic_tangent(floats x) { return 1.0f - 2.0f / (1.0f + exponential(2.0f * x)); }

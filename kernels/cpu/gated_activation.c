@@ -12,9 +12,9 @@ typedef struct {
 
 INLINE void activate(float* gate, const float* up, long n, int gelu) {
     EACH_VECTOR(i, n, count) {
-        f32x16 x = LOAD(gate + i, count);
-        f32x16 z = gelu ? x * (1.59576912f + 0.0713548163f * x * x) : x;
-        f32x16 y = x * logistic(z) * LOAD(up + i, count);
+        floats x = LOAD(gate + i, count);
+        floats z = gelu ? x * (1.59576912f + 0.0713548163f * x * x) : x;
+        floats y = x * logistic(z) * LOAD(up + i, count);
         STORE(gate + i, y, count);
     }
 }

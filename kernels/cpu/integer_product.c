@@ -5,13 +5,13 @@
 // error of at most 1/65534 of the largest of the 32, 256 times less than that of 8 bits. Two products a lane and instruction
 // (vpdpwssd) is twice the rate of float32. Sums of 32 products stay below 2^28.
 //
-// Activations are packed once: blocks of 32 tokens, which are the lanes of two vectors; [k / 2][32 tokens][2]. A thread decodes
-// some rows of weights and takes them through all blocks. Lanes are tokens and not rows of weights, since packing costs a
-// shuffle for each pair, and each weight is decoded anew in every pass while a token's activation serves all rows.
+// Activations are packed once: blocks of 32 tokens, two vectors of 512 bits; [k / 2][32 tokens][2]. A thread decodes some rows of
+// weights and takes them through all blocks. Lanes are tokens and not rows of weights, since packing costs a shuffle for each
+// pair, and each weight is decoded anew in every pass while a token's activation serves all rows.
 #include "threads.h"
 #include "types.h"
 
-#define TOKENS 32           // of a block: two vectors
+#define TOKENS 32           // of a block: VECTORS of them
 #define TILE 4              // rows of weights that share the loads of activations
 #define DEPTH 8             // groups of 32 along k, for which the activations of a block stay in the first cache
 #define PANEL_BYTES (384 << 10)  // of decoded weights of a thread, for the second cache
@@ -28,24 +28,24 @@ typedef struct {
     float scale[2][TILE], least[2][TILE];
 } weights;
 
-INLINE i32x16 pairs(i32x16 total, i32x16 a, i32x16 b) {
+INLINE ints pairs(ints total, ints a, ints b) {
 #ifdef __AVX512VNNI__
-    return (i32x16)_mm512_dpwssd_epi32((__m512i)total, (__m512i)a, (__m512i)b);
+    return (ints)_mm512_dpwssd_epi32((__m512i)total, (__m512i)a, (__m512i)b);
 #else
     return total + (a << 16 >> 16) * (b << 16 >> 16) + (a >> 16) * (b >> 16);
 #endif
 }
 
-INLINE i32x16 load_pairs(const void* p) {
-    i32x16 v;
+INLINE ints load_pairs(const void* p) {
+    ints v;
     memcpy(&v, p, sizeof v);
     return v;
 }
 
-INLINE i32x16 splat_pair(const int16_t* p) {
+INLINE ints splat_pair(const int16_t* p) {
     int32_t pair;
     memcpy(&pair, p, sizeof pair);
-    return pair - (i32x16){0};
+    return pair - (ints){0};
 }
 
 static long groups_of(int k) { return k / 32; }
@@ -79,8 +79,8 @@ typedef struct {
 } packing;
 
 // Whole numbers of 16 bits.
-INLINE void narrow(f32x16 v, int16_t* out) {
-#ifdef __AVX512F__
+INLINE void narrow(floats v, int16_t* out) {
+#if LANES == 16
     __m256i q = _mm512_cvtepi32_epi16(_mm512_cvtps_epi32((__m512)v));
     memcpy(out, &q, sizeof q);
 #else
@@ -89,24 +89,28 @@ INLINE void narrow(f32x16 v, int16_t* out) {
 }
 
 static void pack_group(const float* x, activations* out, int token) {
-    f32x16 v[2] = {load(x), load(x + LANES)}, zero = splat(0);
-    f32x16 most = choose(v[0] < zero, -v[0], v[0]), other = choose(v[1] < zero, -v[1], v[1]);
-    float largest = greatest(choose(most > other, most, other));
+    floats v[VECTORS], most = splat(0);
+    for (int i = 0; i < VECTORS; i++) {
+        v[i] = load(x + i * LANES);
+        floats size = choose(v[i] < 0.0f, -v[i], v[i]);
+        most = choose(size > most, size, most);
+    }
+    float largest = greatest(most), halves[2] = {0, 0};
     // What is too small to be divided by counts as nothing.
     float inverse = largest > 1e-30f ? 32767.0f / largest : 0, scale = largest * (1.0f / 32767);
-    for (int i = 0; i < 2; i++) v[i] = nearest(v[i] * inverse);
-    float first = sum(v[0]), total = first + sum(v[1]);  // whole numbers below 2^24
-    // Of a NaN or an infinity the sum is NaN. It must not become a number by rounding.
-    if (total != total) {
-        scale = total;
-        v[0] = v[1] = zero;
+    for (int i = 0; i < VECTORS; i++) {
+        v[i] = nearest(v[i] * inverse);
+        halves[i * LANES / 16] += sum(v[i]);  // whole numbers below 2^24
     }
+    float total = halves[0] + halves[1];
+    // Of a NaN or an infinity the sum is NaN. It must not become a number by rounding.
+    int sound = total == total;
+    if (!sound) scale = total;
     int16_t q[32];
-    narrow(v[0], q);
-    narrow(v[1], q + LANES);
+    for (int i = 0; i < VECTORS; i++) narrow(sound ? v[i] : splat(0), q + i * LANES);
     for (int i = 0; i < 16; i++) memcpy(out->q[i][token], q + 2 * i, 2 * sizeof *q);
     out->scale[token] = scale;
-    out->first[token] = first * scale;
+    out->first[token] = halves[0] * scale;
     out->total[token] = total * scale;
 }
 
@@ -138,29 +142,29 @@ typedef struct {
 
 // Add to sums [TILE, TOKENS] what ``groups`` groups along k give. ``halved``: the halves of a group have scales of their own.
 INLINE void tile(const weights* w, const activations* a, long groups, float* sums, int halved, int leasts) {
-    f32x16 result[TILE][2];
+    floats result[TILE][VECTORS];
     for (int r = 0; r < TILE; r++)
-        for (int v = 0; v < 2; v++) result[r][v] = load(sums + r * TOKENS + v * LANES);
+        for (int v = 0; v < VECTORS; v++) result[r][v] = load(sums + r * TOKENS + v * LANES);
     for (long g = 0; g < groups; g++, w++, a++) {
         for (int part = 0; part <= halved; part++) {
-            i32x16 total[TILE][2] = {0};
+            ints total[TILE][VECTORS] = {0};
             for (int p = halved ? 8 * part : 0; p < (halved ? 8 * part + 8 : 16); p++) {
-                i32x16 low = load_pairs(a->q[p]), high = load_pairs(a->q[p][LANES]);
+                ints x[VECTORS];
+                for (int v = 0; v < VECTORS; v++) x[v] = load_pairs(a->q[p][v * LANES]);
                 for (int r = 0; r < TILE; r++) {
-                    i32x16 both = splat_pair(&w->q[r][2 * p]);
-                    total[r][0] = pairs(total[r][0], low, both);
-                    total[r][1] = pairs(total[r][1], high, both);
+                    ints both = splat_pair(&w->q[r][2 * p]);
+                    for (int v = 0; v < VECTORS; v++) total[r][v] = pairs(total[r][v], x[v], both);
                 }
             }
-            for (int v = 0; v < 2; v++) {
-                f32x16 scale = load(a->scale + v * LANES);
+            for (int v = 0; v < VECTORS; v++) {
+                floats scale = load(a->scale + v * LANES);
                 for (int r = 0; r < TILE; r++)
-                    result[r][v] += __builtin_convertvector(total[r][v], f32x16) * (scale * w->scale[part][r]);
+                    result[r][v] += __builtin_convertvector(total[r][v], floats) * (scale * w->scale[part][r]);
             }
         }
         if (leasts)
-            for (int v = 0; v < 2; v++) {
-                f32x16 all = load(a->total + v * LANES), first = load(a->first + v * LANES);
+            for (int v = 0; v < VECTORS; v++) {
+                floats all = load(a->total + v * LANES), first = load(a->first + v * LANES);
                 for (int r = 0; r < TILE; r++) {
                     result[r][v] -= all * w->least[1][r];
                     if (halved) result[r][v] -= first * (w->least[0][r] - w->least[1][r]);
@@ -168,7 +172,7 @@ INLINE void tile(const weights* w, const activations* a, long groups, float* sum
             }
     }
     for (int r = 0; r < TILE; r++)
-        for (int v = 0; v < 2; v++) store(sums + r * TOKENS + v * LANES, result[r][v]);
+        for (int v = 0; v < VECTORS; v++) store(sums + r * TOKENS + v * LANES, result[r][v]);
 }
 
 INLINE void through_blocks(
@@ -186,11 +190,12 @@ INLINE void through_blocks(
     }
 }
 
-INLINE i16x16 widened(i8x16 q) {
+INLINE void widen(i8x16 q, int16_t* out) {
 #ifdef __AVX2__
-    return (i16x16)_mm256_cvtepi8_epi16((__m128i)q);
+    __m256i wide = _mm256_cvtepi8_epi16((__m128i)q);
+    memcpy(out, &wide, sizeof wide);
 #else
-    return __builtin_convertvector(q, i16x16);
+    for (int i = 0; i < 16; i++) out[i] = q[i];
 #endif
 }
 
@@ -205,8 +210,7 @@ INLINE i16x16 widened(i8x16 q) {
                 for (int g = 0; g < block / 32; g++, out++) { \
                     group v = name##_group(row, g); \
                     for (int i = 0; i < 2; i++) { \
-                        i16x16 wide = widened(v.q[i]); \
-                        memcpy(out->q[r % TILE] + LANES * i, &wide, sizeof wide); \
+                        widen(v.q[i], out->q[r % TILE] + 16 * i); \
                         out->scale[i][r % TILE] = v.scale[i]; \
                         out->least[i][r % TILE] = v.least[i]; \
                     } \

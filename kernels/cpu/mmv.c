@@ -1,10 +1,10 @@
 // A few rows times a quantised matrix, straight from its blocks: decode, and the output head of a prefill.
 // x [m, k] float32, weight [n, k] as stored, y [m, n] = x times the weight's transpose; 1 <= m <= 8, k a multiple of 32 and of
-// the type's block. The weights are decoded once for four rows; nothing is kept.
+// the type's block. The weights are decoded once for UNROLLED rows; nothing is kept.
 #include "threads.h"
 #include "types.h"
 
-#define UNROLLED 4  // rows of x at a time
+#define UNROLLED (LANES == 16 ? 4 : 2)  // rows of x at a time: their sums must fit the registers
 #define PART_BYTES (64 << 10)  // of weights that a thread takes at a time
 #define AHEAD 3072  // bytes fetched ahead of their use: the CPU's own fetching stops at each page, 6 rows of 640 q8_0 weights
 
@@ -17,25 +17,26 @@ typedef struct {
     void (*several)(const u8*, int, const float*, int, int, float*, long);
 } product;
 
-// One row of weights times m rows of x; the loop over m is unrolled, as m is a constant where this is inlined. Two sums a row
-// of x, one for each half of a group: a single chain of additions would wait for itself.
+// One row of weights times m rows of x; the loop over m is unrolled, as m is a constant where this is inlined. Each vector of
+// a group has a sum of its own: a single chain of additions would wait for itself.
 #define PRODUCT(name, id, block, bytes, ...) \
     INLINE void name##_dot(const u8* row, const float* x, int m, int k, float* y, long n) { \
-        f32x16 first[UNROLLED], second[UNROLLED]; \
-        for (int i = 0; i < m; i++) first[i] = second[i] = splat(0); \
+        floats total[UNROLLED][VECTORS]; \
+        for (int i = 0; i < m; i++) \
+            for (int v = 0; v < VECTORS; v++) total[i][v] = splat(0); \
         for (int at = 0; at < k; at += block, row += bytes) { \
             for (int ahead = 0; ahead < bytes; ahead += 64) __builtin_prefetch(row + AHEAD + ahead); \
             for (int g = 0; g < block / 32; g++) { \
-                f32x16 w[2]; \
+                floats w[VECTORS]; \
                 name##_decode(row, g, w); \
-                for (int i = 0; i < m; i++) { \
-                    const float* here = x + (long)i * k + at + 32 * g; \
-                    first[i] += w[0] * load(here); \
-                    second[i] += w[1] * load(here + LANES); \
-                } \
+                for (int i = 0; i < m; i++) \
+                    for (int v = 0; v < VECTORS; v++) total[i][v] += w[v] * load(x + (long)i * k + at + 32 * g + v * LANES); \
             } \
         } \
-        for (int i = 0; i < m; i++) y[i * n] = sum(first[i] + second[i]); \
+        for (int i = 0; i < m; i++) { \
+            for (int v = 1; v < VECTORS; v++) total[i][0] += total[i][v]; \
+            y[i * n] = sum(total[i][0]); \
+        } \
     } \
     INLINE void name##_each(const u8* weight, int rows, const float* x, int m, int k, float* y, long n) { \
         for (int row = 0; row < rows; row++) name##_dot(weight + row * ((long)k / block * bytes), x, m, k, y + row, n); \
@@ -46,8 +47,8 @@ typedef struct {
         switch (m) { \
             case 1: name##_each(weight, rows, x, 1, k, y, n); break; \
             case 2: name##_each(weight, rows, x, 2, k, y, n); break; \
-            case 3: name##_each(weight, rows, x, 3, k, y, n); break; \
-            case 4: name##_each(weight, rows, x, 4, k, y, n); break; \
+            case 3: name##_each(weight, rows, x, UNROLLED < 3 ? 2 : 3, k, y, n); break; \
+            case 4: name##_each(weight, rows, x, UNROLLED, k, y, n); break; \
         } \
     }
 EACH_INTEGER_TYPE(PRODUCT)

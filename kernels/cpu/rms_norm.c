@@ -18,9 +18,9 @@ static void some_rows(const void* arguments, int part, int thread) {
     for (long row = (long)part * a->step; row < end; row++) {
         const float* x = a->x + row * a->d;
         float* y = a->y + row * a->d;
-        f32x16 squares = splat(0);
+        floats squares = splat(0);
         EACH_VECTOR(i, a->d, count) {
-            f32x16 v = LOAD(x + i, count);
+            floats v = LOAD(x + i, count);
             squares += v * v;
         }
         float factor = 1.0f / sqrtf(sum(squares) / a->d + a->epsilon);

@@ -147,33 +147,48 @@ INLINE group q6_K_group(const u8* block, int g) {
 }
 
 #define DECODE_GROUP(name, ...) \
-    INLINE void name##_decode(const u8* block, int g, f32x16 w[2]) { \
+    INLINE void name##_decode(const u8* block, int g, floats w[VECTORS]) { \
         group v = name##_group(block, g); \
-        for (int i = 0; i < 2; i++) w[i] = to_floats(v.q[i]) * v.scale[i] - v.least[i]; \
+        for (int i = 0; i < VECTORS; i++) { \
+            int part = i * LANES / 16; \
+            w[i] = to_floats(v.q[part], i * LANES % 16) * v.scale[part] - v.least[part]; \
+        } \
     }
 EACH_INTEGER_TYPE(DECODE_GROUP)
 #undef DECODE_GROUP
 
-INLINE void f32_decode(const u8* block, int g, f32x16 w[2]) {
+INLINE void f32_decode(const u8* block, int g, floats w[VECTORS]) {
     (void)g;
     memcpy(w, block, 128);
 }
 
-INLINE void f16_decode(const u8* block, int g, f32x16 w[2]) {
+INLINE void f16_decode(const u8* block, int g, floats w[VECTORS]) {
     (void)g;
-#ifdef __AVX512F__
-    for (int i = 0; i < 2; i++) w[i] = (f32x16)_mm512_cvtph_ps(_mm256_loadu_si256((const __m256i*)(block + 32 * i)));
+#if LANES == 16
+    for (int i = 0; i < 2; i++) w[i] = (floats)_mm512_cvtph_ps(_mm256_loadu_si256((const __m256i*)(block + 32 * i)));
+#elif LANES == 8 && defined(__F16C__)
+    for (int i = 0; i < 4; i++) w[i] = (floats)_mm256_cvtph_ps(_mm_loadu_si128((const __m128i*)(block + 16 * i)));
 #else
     float* out = (float*)w;
     for (int i = 0; i < 32; i++) out[i] = half(block + 2 * i);
 #endif
 }
 
-INLINE void bf16_decode(const u8* block, int g, f32x16 w[2]) {
+INLINE void bf16_decode(const u8* block, int g, floats w[VECTORS]) {
     (void)g;
+#if LANES == 16
     for (int i = 0; i < 2; i++) {
-        u16x16 bits;
-        memcpy(&bits, block + 32 * i, sizeof bits);
-        w[i] = (f32x16)(__builtin_convertvector(bits, u32x16) << 16);
+        __m512i wide = _mm512_cvtepu16_epi32(_mm256_loadu_si256((const __m256i*)(block + 32 * i)));
+        w[i] = (floats)_mm512_slli_epi32(wide, 16);
     }
+#elif LANES == 8
+    for (int i = 0; i < 4; i++) {
+        __m256i wide = _mm256_cvtepu16_epi32(_mm_loadu_si128((const __m128i*)(block + 16 * i)));
+        w[i] = (floats)_mm256_slli_epi32(wide, 16);
+    }
+#else
+    uint32_t bits[32];
+    for (int i = 0; i < 32; i++) bits[i] = (uint32_t)block[2 * i] << 16 | (uint32_t)block[2 * i + 1] << 24;
+    memcpy(w, bits, sizeof bits);
+#endif
 }

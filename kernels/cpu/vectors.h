@@ -1,4 +1,5 @@
-// Vectors of 16 lanes in the compiler's own notation: one instruction where the CPU has 512-bit registers, a few elsewhere.
+// Vectors of 32-bit lanes in the compiler's own notation, as wide as the CPU's registers: wider ones the compiler would keep in
+// memory, 30 times slower (GCC 12, AVX2). A group of 32 weights, or of anything else, is VECTORS of them.
 #pragma once
 
 #include <stdint.h>
@@ -8,26 +9,32 @@
 #include <immintrin.h>
 #endif
 
+#if defined(__AVX512F__)
+#define LANES 16
+#elif defined(__AVX2__)
+#define LANES 8
+#else
+#define LANES 4
+#endif
+#define VECTORS (32 / LANES)
+
 typedef uint8_t u8;
-typedef float f32x16 __attribute__((vector_size(64)));
-typedef int32_t i32x16 __attribute__((vector_size(64)));
-typedef uint32_t u32x16 __attribute__((vector_size(64)));
-typedef int16_t i16x16 __attribute__((vector_size(32)));
-typedef uint16_t u16x16 __attribute__((vector_size(32)));
+typedef float floats __attribute__((vector_size(4 * LANES)));
+typedef int32_t ints __attribute__((vector_size(4 * LANES)));
+typedef uint32_t words __attribute__((vector_size(4 * LANES)));
 typedef int8_t i8x16 __attribute__((vector_size(16)));
 typedef uint8_t u8x16 __attribute__((vector_size(16)));
 
 #define INLINE static inline __attribute__((always_inline))
 #define EXPORT __attribute__((visibility("default")))
-#define LANES 16
 
-INLINE f32x16 load(const float* p) {
-    f32x16 v;
+INLINE floats load(const float* p) {
+    floats v;
     memcpy(&v, p, sizeof v);
     return v;
 }
 
-INLINE void store(float* p, f32x16 v) { memcpy(p, &v, sizeof v); }
+INLINE void store(float* p, floats v) { memcpy(p, &v, sizeof v); }
 
 INLINE u8x16 load_bytes(const u8* p) {
     u8x16 v;
@@ -35,19 +42,26 @@ INLINE u8x16 load_bytes(const u8* p) {
     return v;
 }
 
-INLINE f32x16 splat(float x) { return x - (f32x16){0}; }
+INLINE floats splat(float x) { return x - (floats){0}; }
 
-// GCC makes single bytes of the general conversion.
-INLINE f32x16 to_floats(i8x16 q) {
-#ifdef __AVX512F__
-    return (f32x16)_mm512_cvtepi32_ps(_mm512_cvtepi8_epi32((__m128i)q));
+// LANES of 16 bytes from ``at`` on, a multiple of LANES. GCC makes single bytes of the general conversion.
+INLINE floats to_floats(i8x16 q, int at) {
+#if LANES == 16
+    (void)at;
+    return (floats)_mm512_cvtepi32_ps(_mm512_cvtepi8_epi32((__m128i)q));
+#elif LANES == 8
+    return (floats)_mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(at ? _mm_srli_si128((__m128i)q, 8) : (__m128i)q));
 #else
-    return __builtin_convertvector(q, f32x16);
+    // Each lane's byte to the top, by a product, since not every CPU shifts lanes by different counts; then down with its sign.
+    const words to_top = {1 << 24, 1 << 16, 1 << 8, 1};
+    uint32_t bytes;
+    memcpy(&bytes, (const char*)&q + at, sizeof bytes);
+    return __builtin_convertvector((ints)((bytes - (words){0}) * to_top) >> 24, floats);
 #endif
 }
 
-INLINE float sum(f32x16 v) {
-#ifdef __AVX512F__
+INLINE float sum(floats v) {
+#if LANES == 16
     return _mm512_reduce_add_ps((__m512)v);
 #else
     float lanes[LANES];
@@ -58,8 +72,8 @@ INLINE float sum(f32x16 v) {
 #endif
 }
 
-INLINE float greatest(f32x16 v) {
-#ifdef __AVX512F__
+INLINE float greatest(floats v) {
+#if LANES == 16
     return _mm512_reduce_max_ps((__m512)v);
 #else
     float most = v[0];
@@ -69,15 +83,15 @@ INLINE float greatest(f32x16 v) {
 }
 
 // Lane by lane: x where the mask's bits are set, else y.
-INLINE f32x16 choose(i32x16 mask, f32x16 x, f32x16 y) { return (f32x16)((mask & (i32x16)x) | (~mask & (i32x16)y)); }
+INLINE floats choose(ints mask, floats x, floats y) { return (floats)((mask & (ints)x) | (~mask & (ints)y)); }
 
 // Nearest whole number, |x| < 2^22.
-INLINE f32x16 nearest(f32x16 x) {
+INLINE floats nearest(floats x) {
     const float shift = 0x1.8p23f;
     return x + shift - shift;
 }
 
-INLINE i32x16 to_integers(f32x16 x) { return __builtin_convertvector(x, i32x16); }
+INLINE ints to_integers(floats x) { return __builtin_convertvector(x, ints); }
 
 // IEEE binary16 at p, which need not be aligned.
 INLINE float half(const u8* p) {

@@ -26,7 +26,8 @@ from tests.minfer.backends.test_attend import plain
 SANITISERS = "MINFER_TEST_SANITISERS"
 BUILDS = {"native": host.FLAGS}
 if platform.machine() == "x86_64" and SANITISERS not in os.environ:
-    BUILDS["portable"] = tuple("-march=x86-64" if flag == "-march=native" else flag for flag in host.FLAGS)
+    for level in ("x86-64", "x86-64-v3"):
+        BUILDS[level] = tuple(f"-march={level}" if flag == "-march=native" else flag for flag in host.FLAGS)
 KINDS = {q.name: q for q in QUANTISATIONS.values()}
 
 pytestmark = pytest.mark.skipif(shutil.which("cc") is None, reason="no C compiler: install gcc")
