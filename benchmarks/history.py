@@ -4,19 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from .attribution.engine_paths import ENGINE_PATHS, NEVER_RUN
 from .attribution.git import GitError, run_git
-
-ENGINE_PATHS = ("minfer", "kernels")
-"""What can change a measurement; a commit that touches neither runs the same engine as its parent."""
-OTHER_BACKEND_PATHS = {
-    "numpy": ("minfer/backends/cuda", "minfer/kernels/nvrtc.py", "kernels/*.cu", "kernels/*.cuh", "kernels/*.md"),
-    "cuda": (
-        "minfer/backends/numpy.py", "minfer/backends/native.py", "minfer/backends/cpu_kernels.py",
-        "minfer/backends/attend.py", "minfer/backends/dense.py", "minfer/backends/pool.py",
-        "minfer/kernels/host.py", "kernels/cpu", "kernels/*.md",
-    ),
-}  # fmt: skip
-"""By the backend that is measured: what of the engine it never runs. A commit that touches nothing else is left out too."""
 
 
 def commits_to_measure(root: Path, count: int, backend: str) -> list[str]:
@@ -48,5 +37,5 @@ def uncommitted_changes(root: Path) -> list[str]:
 
 def _paths(backend: str) -> list[str]:
     """git's pathspecs of what ``backend`` runs."""
-    others = (path if "." in path else f"{path}/**" for path in OTHER_BACKEND_PATHS[backend])
+    others = (path if "." in path else f"{path}/**" for path in NEVER_RUN[backend])
     return [*ENGINE_PATHS, *(f":(exclude,glob){path}" for path in others)]

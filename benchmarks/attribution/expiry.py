@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from .engine_paths import is_run
 from .history import Commit
 from .record import Record, Wall
 
@@ -62,7 +63,7 @@ def expiries(records: Iterable[Record], history: Sequence[Commit]) -> tuple[Expi
         Expiry(
             record.commit,
             (
-                *_from_paths(history[: place.get(record.commit, 0)]),
+                *_from_paths(history[: place.get(record.commit, 0)], record.walls[0].backend if record.walls else ""),
                 *_from_record(record, newest[(record.machine.name, record.model.name)]),
             ),
         )
@@ -75,10 +76,11 @@ def _age(record: Record, place: dict[str, int]) -> tuple[int, int]:
     return (0, place[record.commit]) if record.commit in place else (1, 0)
 
 
-def _from_paths(later: Sequence[Commit]) -> list[Reason]:
+def _from_paths(later: Sequence[Commit], backend: str) -> list[Reason]:
     by_kind: dict[str, list[str]] = {}
     for commit in reversed(later):
-        for kind in dict.fromkeys(kind for path in commit.paths if (kind := _kind_of(path)) is not None):
+        run = (path for path in commit.paths if is_run(path, backend))
+        for kind in dict.fromkeys(kind for path in run if (kind := _kind_of(path)) is not None):
             by_kind.setdefault(kind, []).append(f"{commit.id[:12]} {commit.subject}")
     reasons = []
     for kind, commits in by_kind.items():

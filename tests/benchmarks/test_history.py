@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks import history
+from benchmarks.attribution import engine_paths
 
 
 class Repository:
@@ -68,7 +69,7 @@ def test_commits_that_touch_only_the_other_backend_are_passed_over(repository):
 
 def test_what_a_backend_never_runs_is_still_where_it_was():
     root = Path(history.__file__).resolve().parents[1]
-    for paths in history.OTHER_BACKEND_PATHS.values():
+    for paths in engine_paths.NEVER_RUN.values():
         assert [path for path in paths if not list(root.glob(path))] == []
 
 

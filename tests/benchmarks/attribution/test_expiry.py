@@ -13,7 +13,9 @@ def commit(number: int, *paths: str) -> Commit:
 
 
 def record(number: int, **changes):
-    return replace(example(), commit=str(number) * 40, **changes)
+    found = example()
+    walls = tuple(replace(wall, backend="cuda") for wall in found.walls)
+    return replace(found, commit=str(number) * 40, **{"walls": walls, **changes})
 
 
 def whats(expiry):
@@ -74,3 +76,11 @@ def test_a_commit_outside_the_history_has_only_its_records_to_go_by():
 def test_the_last_line_of_a_commit_measured_twice_speaks_for_today():
     first, again = record(5), record(5, instrument_version=2)
     assert [whats(item) for item in expiries([first, again], HISTORY)] == [["instrument"], []]
+
+
+def test_what_the_measured_backend_never_runs_expires_nothing():
+    history = (commit(3, "kernels/cpu/mmv.c", "kernels/README.md"), commit(2, "kernels/mmv.cu"), commit(1, "x"))
+    on_gpu, on_cpu = record(1), replace(example(), commit="1" * 40)
+    assert on_cpu.walls[0].backend == "numpy"
+    assert [reason.detail for reason in expiries([on_gpu], history)[0].reasons] == ["222222222222 Step 2"]
+    assert [reason.detail for reason in expiries([on_cpu], history)[0].reasons] == ["333333333333 Step 3"]

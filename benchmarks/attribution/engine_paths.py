@@ -1,0 +1,22 @@
+"""Which files of the checkout make the engine, and which of them a backend never runs."""
+
+from __future__ import annotations
+
+from fnmatch import fnmatch
+
+ENGINE_PATHS = ("minfer", "kernels")
+"""What can change a measurement; a commit that touches neither runs the same engine as its parent."""
+NEVER_RUN = {
+    "numpy": ("minfer/backends/cuda", "minfer/kernels/nvrtc.py", "kernels/*.cu", "kernels/*.cuh", "kernels/*.md"),
+    "cuda": (
+        "minfer/backends/numpy.py", "minfer/backends/native.py", "minfer/backends/cpu_kernels.py",
+        "minfer/backends/attend.py", "minfer/backends/dense.py", "minfer/backends/pool.py",
+        "minfer/kernels/host.py", "kernels/cpu", "kernels/*.md",
+    ),
+}  # fmt: skip
+"""Files, folders and patterns of the engine by the backend that never runs them."""
+
+
+def is_run(path: str, backend: str) -> bool:
+    """Whether a change of ``path`` can reach what ``backend`` measures; yes where the backend is not known."""
+    return not any(fnmatch(path, part) or path.startswith(f"{part}/") for part in NEVER_RUN.get(backend, ()))
