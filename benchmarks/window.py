@@ -34,6 +34,9 @@ TOKEN_SEED = 37
 FIRST_PLAIN_TOKEN = 300
 """Lower ids are control and byte tokens in every vocabulary met so far."""
 
+BENCH_SAMPLES = 5
+"""Of llama-bench at each ubatch: it checks the walls taken in process and makes no pair with them, so half as many do. On an
+H200 a commit's window of two lengths took 62 s with ten, of which these were 10."""
 WARM_UPS = 2
 """Rounds that are not counted, after each arm has run once."""
 
@@ -86,7 +89,8 @@ def take_window(plan: Plan, say: Say = lambda text: None) -> Record:
     for nt in plan.nts:
         walls.extend(_walls(plan, engines, instrument, probe, nt, notes, say))
         if plan.peer:
-            how = BenchOptions(nt, peer_ubatches(nt), plan.samples, usable_cores(), instrument.gpu_layers)
+            samples = min(plan.samples, BENCH_SAMPLES)
+            how = BenchOptions(nt, peer_ubatches(nt), samples, usable_cores(), instrument.gpu_layers)
             walls.extend(llama_bench_walls(plan.model, how, walls, notes, say))
             tokens = prompt(nt, engine.vocabulary)
             walls.extend(transformers_walls(plan.model, instrument, tokens, plan.samples, notes, say))
