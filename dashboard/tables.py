@@ -10,7 +10,7 @@ import streamlit as st
 
 from .colours import ink
 from .metrics import CATALOGUE
-from .text import shortened
+from .text import for_markdown, shortened
 
 CHIP = " "
 """Heading of the column that holds nothing but the class's colour."""
@@ -42,7 +42,27 @@ def show_table(frame: pd.DataFrame, name: str, *, chips: str | None = None, heig
     st.dataframe(
         shown, hide_index=True, column_config=config, key=f"table-{name}", height=height or "content", placeholder=""
     )
-    csv = frame.drop(columns=CHIP, errors="ignore").map(_csv_cell).to_csv(index=False)
+    _save_button(frame.drop(columns=CHIP, errors="ignore"), name)
+
+
+def show_text_table(frame: pd.DataFrame, name: str) -> None:
+    """A short table that is read, not sorted: as text, which wraps on a phone and is drawn at once; with its CSV."""
+    forms = {str(column): _form(frame[column]) for column in frame.columns if pd.api.types.is_numeric_dtype(frame[column])}
+
+    def cell(column: str, value: Any) -> str:
+        if value is None or (isinstance(value, float) and math.isnan(value)):
+            return ""
+        return for_markdown(forms[column] % value if column in forms else str(value), 300)
+
+    names = [str(column) for column in frame.columns]
+    lines = [" | ".join(map(for_markdown, names)), " | ".join("--:" if name in forms else "---" for name in names)]
+    lines += [" | ".join(map(cell, names, row)) for row in frame.itertuples(index=False)]
+    st.markdown("\n".join(f"| {line} |" for line in lines))
+    _save_button(frame, name)
+
+
+def _save_button(frame: pd.DataFrame, name: str) -> None:
+    csv = frame.map(_csv_cell).to_csv(index=False)
     st.download_button(
         "CSV",
         csv,

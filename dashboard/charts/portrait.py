@@ -51,18 +51,19 @@ def wall_bars(walls: Sequence[tuple[str, Decomposition]], *, share: bool) -> Cha
     folded, small = _folded([(parts_of(taken), taken.wall_ns) for _, taken in walls])
     parts = [(label, named, taken.wall_ns) for (label, taken), named in zip(walls, folded, strict=True)]
     for name in stacking_order([name for _, named, _ in parts for name in named]):
-        values = [100 * named.get(name, 0) / wall if share else named.get(name, 0) / 1e6 for _, named, wall in parts]
-        if not any(values):
+        there = [place for place, (_, named, _) in enumerate(parts) if named.get(name)]
+        if not there:
             continue
         about = f" ({', '.join(small)})" if name == OTHERS else ""
-        hover = [
-            f"<b>{for_hover(label)}</b><br>{for_hover(name + about)}: {ns / 1e6:,.4g} ms, {100 * ns / wall:.3g} % of wall"
-            for label, named, wall in parts
-            for ns in [named.get(name, 0)]
-        ]
+        values, hover = [], []
+        for label, named, wall in (parts[place] for place in there):
+            ns = named[name]
+            values.append(100 * ns / wall if share else ns / 1e6)
+            said = f"{for_hover(name + about)}: {ns / 1e6:,.4g} ms, {100 * ns / wall:.3g} % of wall"
+            hover.append(f"<b>{for_hover(label)}</b><br>{said}")
         colour = ink(name)
         figure.add_bar(
-            y=list(range(len(parts))),
+            y=there,
             x=values,
             name=for_hover(name),
             orientation="h",
@@ -100,7 +101,8 @@ def split_bars(splits: Sequence[tuple[str, Split]], by: str) -> Chart:
     figure = Chart()
     flat = by == "operation"  # names of operations stay readable on a phone only when they stand beside their bars
     for name in stacking_order(list(sums)):
-        keys, values = [for_hover(key) for key in order], [sums[name].get(key, 0) / 1e6 for key in order]
+        present = [key for key in order if sums[name].get(key)]  # a bar of no length costs as much to draw as any
+        keys, values = [for_hover(key) for key in present], [sums[name][key] / 1e6 for key in present]
         figure.add_bar(
             x=values if flat else keys,
             y=keys if flat else values,
@@ -112,12 +114,13 @@ def split_bars(splits: Sequence[tuple[str, Split]], by: str) -> Chart:
             + "<extra></extra>",
         )
     figure.update_layout(barmode="stack", bargap=0.2)
+    named = [for_hover(key) for key in order]
     if flat:
         figure = style(figure, 170 + 24 * len(order), "", x_title="Time (ms)")
-        figure.update_yaxes(autorange="reversed", type="category")
+        figure.update_yaxes(type="category", categoryorder="array", categoryarray=named[::-1])
     else:
         figure = style(figure, 400, "Time (ms)", x_title="Layer")
-        figure.update_xaxes(type="category")
+        figure.update_xaxes(type="category", categoryorder="array", categoryarray=named)
     return figure
 
 

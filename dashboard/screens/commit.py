@@ -10,7 +10,7 @@ from dashboard.charts.timeline import launch_table, launch_timeline, timeline_se
 from dashboard.choices import choose, choose_commit, step_buttons
 from dashboard.commits import body_of
 from dashboard.portrait import best_of_each, checks_table, class_table, quoted, short_labels, wall_label
-from dashboard.tables import show_table
+from dashboard.tables import show_table, show_text_table
 from dashboard.text import for_markdown
 
 st.title("One commit")
@@ -120,6 +120,6 @@ if splits or (timeline is not None and timeline.launches):
     inside_the_classes()
 
 st.subheader("Checks", anchor=False)
-show_table(checks_table(record, wall), f"checks-{row['short']}")
+show_text_table(checks_table(record, wall), f"checks-{row['short']}")
 with st.expander("How it was measured", icon=":material/tune:"):
     session.describe_measurement(record, wall)
