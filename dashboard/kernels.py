@@ -63,15 +63,16 @@ def kernel_rows(symbols: list[str], figures: StaticFigures | None, target: str) 
 def figures_over_commits(
     costs: pd.DataFrame, symbols: dict[str, list[str]], figures: dict[str, StaticFigures], target: str
 ) -> pd.DataFrame:
-    """One row a commit: its cost of the class, and the figures of the kernel of ours that took most of the class's time.
+    """One row a commit: its cost of the class, and the figures of the kernel that took most of the class's time.
 
-    ``costs``: columns commit, short, subject, value, in order. One without a kernel of ours in the class has no figures.
+    ``costs``: columns commit, short, subject, value, in order. Where that kernel is a library's (cuBLAS), it has no figures:
+    those of a small kernel of ours beside it would explain nothing.
     """
     rows = []
     for row in costs.itertuples():
         known = figures[row.commit].of(target) if row.commit in figures else {}
-        own = next((symbol for symbol in symbols.get(row.commit, []) if symbol in known), None)
-        cells = {"commit": row.short, "cost": row.value, **_cells(known.get(own or "")), "kernel": own or ""}
+        first = next(iter(symbols.get(row.commit, [])), "")
+        cells = {"commit": row.short, "cost": row.value, **_cells(known.get(first)), "kernel": shortened(first, 60)}
         rows.append(cells | {"subject": shortened(str(row.subject), 90)})
     return pd.DataFrame(rows)
 

@@ -4,6 +4,7 @@ import json
 import shutil
 from pathlib import Path
 
+import pandas as pd
 import pytest
 
 from benchmarks.attribution.record_files import read_records
@@ -40,12 +41,33 @@ def test_registers_spills_and_matrix_share_stand_beside_the_cost(open_screen, co
     assert list(table["commit"]).index("4180a8a1") < list(table["commit"]).index("ae4643e0")  # newest first
 
 
-def test_another_target_has_figures_of_its_own(open_screen):
-    test = open_screen("kernels", REAL, machine="h200", **{"class": "rope", "compiled-for": "sm_80"})
+@pytest.fixture
+def two_commits(tmp_path):
+    """Two of the real commits alone, so that later results change nothing here."""
+    folder = tmp_path / "results"
+    for kind, ending in (("h200/records", "jsonl"), ("static", "jsonl")):
+        (folder / kind).mkdir(parents=True)
+        for commit in COMMITS:
+            shutil.copy(REAL / kind / f"{commit}.{ending}", folder / kind)
+    return folder
+
+
+def test_another_target_has_figures_of_its_own(open_screen, two_commits):
+    test = open_screen("kernels", two_commits, machine="h200", **{"class": "rope", "compiled-for": "sm_80"})
     table = next(frame.value for frame in test.dataframe if "resident warps" in frame.value and "subject" not in frame.value)
-    newest = max((REAL / "h200" / "records").glob("*.jsonl"), key=lambda path: read_records(path)[-1].commit_time)
-    facts = stored(newest.stem, table["kernel"].iloc[0], "sm_80")
+    assert table["kernel"].iloc[0] == "minfer_rope"
+    facts = stored("4180a8a11fb482b294c73a39a6e523066596c579", "minfer_rope", "sm_80")
     assert table["resident warps"].iloc[0] == facts["warps_resident"]
+
+
+def test_a_class_that_a_library_does_has_no_figures_of_a_small_kernel_of_ours(open_screen, two_commits):
+    test = open_screen("kernels", two_commits, machine="h200", nt="3325", **{"class": "q4_K GEMM"})
+    table = next(frame.value for frame in test.dataframe if "subject" in frame.value)
+    row = table[table["commit"] == "4180a8a1"].iloc[0]
+    assert row["kernel"].startswith("nvjet_")
+    assert pd.isna(row["registers"])
+    every = next(frame.value for frame in test.dataframe if "resident warps" in frame.value and "subject" not in frame.value)
+    assert every.set_index("kernel")["registers"].notna()["minfer_mmv_q4_K"]
 
 
 def test_a_commit_without_figures_says_how_to_get_them_and_a_damaged_file_says_so(open_screen, history, tmp_path):
