@@ -79,7 +79,27 @@ def what_moved(before: tuple[Record, Wall] | None, after: tuple[Record, Wall]) -
     moved = [line for line in book.lines if line.kind in kinds and abs(line.change.value) >= least][:3]
     lines = ", ".join(f"{line.name} {line.change.value / 1e6:+,.3g} ms ({line.kind})" for line in moved)
     text = f"{sentence.removesuffix('.')}" + (f"; {lines}" if lines else "")
+    for nt, other, said in _at_other_lengths(before[0], after[0], after[1]):
+        text += f". At nt {nt}: {other}"
+        verdict = "bad" if "bad" in (verdict, said) else said if verdict == "unsure" else verdict
     return Answer(question, verdict, text, "compare", sides), book
+
+
+def _at_other_lengths(before: Record, after: Record, shown: Wall) -> list[tuple[int, str, State]]:
+    """What the samples resolve at the prompt lengths that are not shown: a commit may move one length alone."""
+    found: list[tuple[int, str, State]] = []
+    for nt in sorted({wall.nt for wall in after.walls if wall.engine == shown.engine} - {shown.nt}):
+        walls = [best_wall(record.walls, shown.engine, nt) for record in (before, after)]
+        if walls[0] is None or walls[1] is None:
+            continue
+        try:
+            book = ledger_of_records(before, walls[0], after, walls[1])
+        except PairError:
+            continue  # the screen of that length says why
+        sentence, verdict = history_answer(book, (before.commit[:8], after.commit[:8]))
+        if verdict != "unsure":
+            found.append((nt, sentence.removesuffix("."), verdict))
+    return found
 
 
 def what_next(record: Record, wall: Wall) -> tuple[Answer, tuple[Entry, ...]]:
