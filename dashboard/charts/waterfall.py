@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from benchmarks.attribution.ledger import UNRESOLVED, Ledger
+from benchmarks.attribution.ledger import UNRESOLVED, WORTH_NAMING, Ledger
 from benchmarks.attribution.spread import Figure
 
 from ..colours import BETTER, SIDES, UNDECIDED, WORSE
@@ -19,8 +19,9 @@ def waterfall(
 ) -> Chart:
     """Horizontal, so that names stay readable on a phone: the first wall, each line by size, the second wall. In ms.
 
-    A change is teal where time was won, red where it was lost, grey where its interval holds zero. ``words`` say the kinds
-    of lines otherwise than the ledger does; it is then no matter of better and worse, and the colours are the two sides'.
+    A change is teal where time was won, red where it was lost, grey where its interval holds zero or it is a trifle.
+    ``words`` say the kinds of lines otherwise than the ledger does; it is then no matter of better and worse, and the
+    colours are the two sides'.
     """
     walls = (Figure(before_ns), Figure(after_ns))
     names, starts, changes, colours, hover = (
@@ -37,7 +38,9 @@ def waterfall(
         changes.append(line.change)
         level += line.change.value / 1e6
         less, more = (BETTER, WORSE) if words is None else SIDES
-        colours.append(UNDECIDED if line.kind == UNRESOLVED else less if line.change.value < 0 else more)
+        # A gap of one trace has no interval: below what is worth naming nobody knows whether it moved.
+        trifle = line.change.interval is None and abs(line.change.value) < WORTH_NAMING * before_ns
+        colours.append(UNDECIDED if trifle or line.kind == UNRESOLVED else less if line.change.value < 0 else more)
         sides = " → ".join("absent" if side is None else f"{side.value / 1e6:,.4g}" for side in (line.before, line.after))
         hover.append(
             f"{sides} ms: {with_range(line.change.scaled(1e-6), '+,.4g')} ms, {(words or {}).get(line.kind, line.kind)}"
