@@ -26,6 +26,8 @@ SHOTS = {
     "queue": ("queue", 1280, 900, "light"),
     "decomposition": ("", 1280, 900, "light", "decomposition"),
     "published": ("published", 1280, 900, "light"),
+    "layer": ("commit?by=one+layer+over+time", 1280, 900, "light", "layer"),
+    "heatmap": ("explore?as=heatmap&on=h200", 1280, 900, "dark"),
 }
 MOST_BYTES = 300_000
 
@@ -47,7 +49,8 @@ def main() -> int:
             path, width, height, scheme, *chart = SHOTS[name]
             context = running.new_context(viewport={"width": width, "height": height}, color_scheme=scheme)
             watched = browser.Watched(context, base)
-            watched.open(f"{path}?{arguments.query}" if arguments.query else path)
+            joined = "&" if "?" in path else "?"
+            watched.open(f"{path}{joined}{arguments.query}" if arguments.query else path)
             watched.page.wait_for_timeout(800)
             watched.check()
             shown = watched.page.locator(f".st-key-{chart[0]}") if chart else watched.page
