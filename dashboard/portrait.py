@@ -113,9 +113,11 @@ def class_table(record: Record, wall: Wall) -> pd.DataFrame:
         return pd.DataFrame()
     both, _ = peer_pair(record, wall)
     paired = {item.name: item for item in both.classes} if both else {}
-    ceiling = ceiling_cost(record.ceilings)
     rows = [
-        _class_row(item, taken.wall_ns, taken.busy_ns, paired.get(item.name), ceiling, wall.nt) for item in taken.classes
+        _class_row(
+            item, taken.wall_ns, taken.busy_ns, paired.get(item.name), ceiling_cost(record.ceilings, item.name), wall.nt
+        )
+        for item in taken.classes
     ]
     others = {COPY: taken.copy_ns} | {GAP_PREFIX + cause: ns for cause, ns in taken.gap_ns.items()}
     rows += [

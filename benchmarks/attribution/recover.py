@@ -21,8 +21,12 @@ PEER, BEST_OF_OURS, CEILING, NONE_LEFT = "peer", "best of ours", "ceiling", "non
 GAP, COPY_ONLY = "gap", "copy-only"
 _MS = 1e-6
 _GEMM = re.compile(r"^\S+ GEMM$")
-_EXACT_CEILINGS = ("f16 GEMM", "bf16 GEMM", "int8 GEMM", "int16 GEMM", "f32 GEMM")
-"""Matrix rates that can carry exact weights; fp8 cannot, so it prices nothing."""
+_EXACT_CEILINGS = ("f16 GEMM", "bf16 GEMM", "f32 GEMM")
+"""Matrix rates that carry exact weights and activations as they are kept; fp8 carries neither, so it prices nothing."""
+_EXACT_OF_GEMMS = ("int16 GEMM",)
+"""Products of quantised weights may go there too: activations of 16 bits lose less than f16 ones. Attention may not."""
+ROUNDED = "int8 GEMM"
+"""The rate of quantised products whose activations are rounded to 8 bits, as llama.cpp's are: a target of its own."""
 _COPY_CEILING = "copy"
 _UNITS = {"FLOP/s": 1.0, "OP/s": 1.0, "B/s": 1.0}
 _PREFIXES = {"": 1.0, "k": 1e3, "M": 1e6, "G": 1e9, "T": 1e12, "P": 1e15}
@@ -59,7 +63,7 @@ def queue(record: Record, wall: Wall, peer: tuple[Record, Wall] | None = None) -
     entries = [
         *(_against_peer(record, wall, total, peer) if peer else ()),
         *_against_best_of_ours(classes, wall.nt, total),
-        *(entry for item in classes if (entry := _against_ceiling(item, record.ceilings, wall.nt, total)) is not None),
+        *(entry for item in classes for entry in _against_ceilings(item, record.ceilings, wall.nt, total)),
         *_gap_and_copies(wall, total),
     ]
     return tuple(sorted((entry for entry in entries if entry.recoverable.value > 0), key=lambda e: -e.recoverable.value))
@@ -86,9 +90,14 @@ def tokens_per_second(nt: int, wall_ms: float) -> float:
     return nt / (wall_ms * 1e-3)
 
 
-def ceiling_cost(ceilings: Iterable[Ceiling]) -> tuple[str, float] | None:
-    """Name and us per GMAC of the fastest measured matrix rate that can carry exact weights: 2 operations a MAC."""
-    rates = [(per_second(item), item.name) for item in ceilings if item.name in _EXACT_CEILINGS]
+def ceiling_cost(ceilings: Iterable[Ceiling], kernel_class: str) -> tuple[str, float] | None:
+    """Name and us per GMAC of the fastest measured matrix rate that computes what the class does: 2 operations a MAC."""
+    names = (*_EXACT_CEILINGS, *(_EXACT_OF_GEMMS if _GEMM.match(kernel_class) else ()))
+    return _fastest(ceilings, names)
+
+
+def _fastest(ceilings: Iterable[Ceiling], names: Sequence[str]) -> tuple[str, float] | None:
+    rates = [(per_second(item), item.name) for item in ceilings if item.name in names]
     if not rates:
         return None
     fastest, name = max(rates)
@@ -134,10 +143,21 @@ def _against_best_of_ours(classes: Sequence[ClassTime], nt: int, total: float) -
     return [entry for entry in entries if entry is not None]
 
 
-def _against_ceiling(item: ClassTime, ceilings: Sequence[Ceiling], nt: int, total: float) -> Entry | None:
+def _against_ceilings(item: ClassTime, ceilings: Sequence[Ceiling], nt: int, total: float) -> list[Entry]:
+    """The ceiling of what the class computes, and for a product of quantised weights the one of rounded activations."""
+    exact = ceiling_cost(ceilings, item.name)
+    rounded = _fastest(ceilings, (ROUNDED,)) if _GEMM.match(item.name) and item.macs else None
+    found = [_against_ceiling(item, exact, ceilings, nt, total, "")]
+    if rounded is not None and (exact is None or rounded[1] < exact[1]):
+        found.append(_against_ceiling(item, rounded, ceilings, nt, total, ", activations rounded to 8 bits"))
+    return [entry for entry in found if entry is not None]
+
+
+def _against_ceiling(
+    item: ClassTime, matrix: tuple[str, float] | None, ceilings: Sequence[Ceiling], nt: int, total: float, clause: str
+) -> Entry | None:
     """The slower of what the matrix units and the memory allow, where the work and the bytes are known."""
     limits: list[tuple[float, str, str]] = []
-    matrix = ceiling_cost(ceilings)
     if matrix is not None and item.macs:
         name, cost = matrix
         ms = item.macs / GMAC * cost * 1e-3
@@ -151,7 +171,7 @@ def _against_ceiling(item: ClassTime, ceilings: Sequence[Ceiling], nt: int, tota
     limit, name, _ = max(limits)
     time = class_figure(item).scaled(_MS)
     chain = (f"{item.name}: {time.value:.3f} ms", *(text for _, _, text in limits), f"the limit is {name}: {limit:.3f} ms")
-    return _entry(item.name, CEILING, f"measured {name} ceiling", time, Figure(limit), nt, total, chain)
+    return _entry(item.name, CEILING, f"measured {name} ceiling{clause}", time, Figure(limit), nt, total, chain)
 
 
 def _gap_and_copies(wall: Wall, total: float) -> list[Entry]:

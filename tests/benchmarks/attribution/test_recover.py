@@ -91,13 +91,33 @@ def test_a_class_that_beats_its_target_is_not_in_the_queue():
 
 
 def test_fp8_prices_nothing_because_it_cannot_carry_exact_weights():
-    assert ceiling_cost([Ceiling("fp8 GEMM", "TFLOP/s", 1400.0)]) is None
-    assert ceiling_cost([Ceiling("int8 GEMM", "TOP/s", 740.0)])[1] == pytest.approx(2000 / 740)
+    assert ceiling_cost([Ceiling("fp8 GEMM", "TFLOP/s", 1400.0)], "q4_K GEMM") is None
+
+
+def test_rounded_activations_are_a_target_of_their_own_for_quantised_products_alone():
+    record, wall, _ = _measured()
+    attention = ClassTime("attention", 50 * MS, 2, macs=100 * GMAC)
+    wall = replace(wall, decomposition=replace(wall.decomposition, classes=(*wall.decomposition.classes, attention)))
+    record = replace(record, ceilings=(*record.ceilings, Ceiling("int8 GEMM", "TOP/s", 1000.0)))
+    found = {(entry.name, entry.target_name): entry.recoverable.value for entry in queue(record, wall)}
+    rounded = "measured int8 GEMM ceiling, activations rounded to 8 bits"
+    # 1000 GMAC at 2 us are 2 ms, at 4 us 4 ms; q6_K is bound by its bytes either way.
+    assert found["q4_K GEMM", rounded] == pytest.approx(38.0)
+    assert found["q4_K GEMM", "measured f16 GEMM ceiling"] == pytest.approx(36.0)
+    assert found["attention", "measured f16 GEMM ceiling"] == pytest.approx(50 - 0.4)
+    assert ("attention", rounded) not in found
+    assert ceiling_cost([Ceiling("int8 GEMM", "TOP/s", 740.0)], "q4_K GEMM") is None
+
+
+def test_activations_of_16_bits_carry_a_product_and_no_attention():
+    rates = [Ceiling("f32 GEMM", "TFLOP/s", 0.2), Ceiling("int16 GEMM", "TOP/s", 0.4)]
+    assert ceiling_cost(rates, "q4_K GEMM") == ("int16 GEMM", pytest.approx(5000))
+    assert ceiling_cost(rates, "attention") == ("f32 GEMM", pytest.approx(10000))
 
 
 def test_an_unknown_unit_is_refused():
     with pytest.raises(CeilingError, match="'furlongs'"):
-        ceiling_cost([Ceiling("f16 GEMM", "furlongs", 1.0)])
+        ceiling_cost([Ceiling("f16 GEMM", "furlongs", 1.0)], "q4_K GEMM")
 
 
 def test_a_peer_of_another_length_is_refused():

@@ -35,4 +35,4 @@ def test_no_compiler_no_ceiling(monkeypatch):
 
 def test_the_faster_of_two_exact_rates_prices_a_class():
     rates = [Ceiling("f32 GEMM", "TFLOP/s", 0.2, (0.2,)), Ceiling("int16 GEMM", "TOP/s", 0.4, (0.4,))]
-    assert ceiling_cost(rates) == ("int16 GEMM", pytest.approx(5000))
+    assert ceiling_cost(rates, "q4_K GEMM") == ("int16 GEMM", pytest.approx(5000))
