@@ -48,6 +48,7 @@ _CSS = """<style>
 [data-testid="stMain"] h1 { font-size: 1.7rem; padding: 0.4rem 0; }
 [data-testid="stMain"] h2 { font-size: 1.25rem; }
 [data-testid="stMain"] h3 { font-size: 1.1rem; }
+[data-testid="stMarkdownContainer"] table { display: block; max-width: 100%; overflow-x: auto; font-size: 0.9rem; }
 [data-testid="stMetricValue"] { font-size: 1.45rem; }
 :focus-visible { outline: 2px solid currentColor; outline-offset: 2px; }
 @media (max-width: 640px) { [data-testid="stMainBlockContainer"] { padding-left: 0.8rem; padding-right: 0.8rem; } }

@@ -47,15 +47,15 @@ def show_table(frame: pd.DataFrame, name: str, *, chips: str | None = None, heig
 
 def show_text_table(frame: pd.DataFrame, name: str) -> None:
     """A short table that is read, not sorted: as text, which wraps on a phone and is drawn at once; with its CSV."""
-    forms = {str(column): _form(frame[column]) for column in frame.columns if pd.api.types.is_numeric_dtype(frame[column])}
+    numbers = {str(column) for column in frame.columns if pd.api.types.is_numeric_dtype(frame[column])}
 
     def cell(column: str, value: Any) -> str:
         if value is None or (isinstance(value, float) and math.isnan(value)):
             return ""
-        return for_markdown(forms[column] % value if column in forms else str(value), 300)
+        return for_markdown(f"{value:.3g}" if column in numbers else str(value), 300)
 
     names = [str(column) for column in frame.columns]
-    lines = [" | ".join(map(for_markdown, names)), " | ".join("--:" if name in forms else "---" for name in names)]
+    lines = [" | ".join(map(for_markdown, names)), " | ".join("--:" if name in numbers else "---" for name in names)]
     lines += [" | ".join(map(cell, names, row)) for row in frame.itertuples(index=False)]
     st.markdown("\n".join(f"| {line} |" for line in lines))
     _save_button(frame, name)

@@ -211,3 +211,19 @@ def test_gaps_of_a_layer_are_where_nothing_ran():
     assert "3 launches in 6 µs" in said
     assert "3 µs of them (50 %)" in said
     assert "2 more launches" in said
+
+
+def test_checks_are_text_that_nobody_can_break_out_of(open_screen, history, tmp_path):
+    folder = tmp_path / "results"
+    shutil.copytree(history, folder)
+    commit = json.loads((folder / "commits.jsonl").read_text().splitlines()[-1])["commit"]
+    path = folder / "h200" / "records" / f"{commit}.jsonl"
+    record = json.loads(path.read_text())
+    for wall in record["walls"]:
+        wall["checks"] = [
+            {"name": "a | b\n| c", "passed": False, "value": 0.0312345, "limit": 0.03, "unit": "x", "detail": "d"}
+        ]
+    path.write_text(json.dumps(record) + "\n")
+    table = next(item.value for item in open_screen("commit", folder).markdown if item.value.startswith("| check"))
+    row = table.splitlines()[2]
+    assert row == "| a \\| b \\| c | FAILED | 0\\.0312 | 0\\.03 | x | d |"
