@@ -44,7 +44,7 @@ else:
     moved, _ = what_moved(pairs[0] if len(pairs) > 1 else None, pairs[-1])
     next_step, _entries = what_next(record, wall)
     lasting = examine.wall_changes(chosen)
-    which = examine.which_commit(lasting, found.commits, len(ours))
+    which = examine.which_commit(lasting, found.commits, ours)
     answers = [fresh(record, found.known), trustworthy(record, wall), moved, which, next_step]
     show_answers(answers)
     reasons = why_expired(session.newest_records(chosen.machine), found.known, record.commit)

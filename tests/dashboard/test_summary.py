@@ -2,6 +2,9 @@
 
 from dataclasses import replace
 
+import pandas as pd
+
+from dashboard.examine import which_commit
 from dashboard.summary import what_moved
 from tests.benchmarks.attribution.test_record import example
 
@@ -44,3 +47,26 @@ def test_a_loss_at_one_length_outweighs_a_gain_at_another():
 
 def test_one_length_alone_says_nothing_of_others():
     assert "At nt" not in answer({512: 20_000_000}, {512: 15_000_000}, 512).text
+
+
+def walls(*milliseconds):
+    commits = [f"{i:040x}" for i in range(len(milliseconds))]
+    return pd.DataFrame({"commit": commits, "wall_ns": [1e6 * ms for ms in milliseconds]})
+
+
+COMMITS = pd.DataFrame({"commit": [f"{i:040x}" for i in range(20)], "subject": [f"Step {i}" for i in range(20)]})
+
+
+def test_a_step_that_the_chart_shows_plainly_is_not_called_noise():
+    found = which_commit([], COMMITS, walls(800, 140, 80, 79, 78, 77, 78, 77, 78, 77))
+    assert "the largest step between neighbours, not tested, came with 00000000 (Step 1): 5.71 times as fast" in found.text
+    assert found.state == "unsure"
+    slower = which_commit([], COMMITS, walls(70, 77, 77.5))
+    assert "(Step 1): 1.1 times as slow" in slower.text
+    assert "at least" in slower.text
+
+
+def test_a_quiet_history_is_within_the_noise():
+    found = which_commit([], COMMITS, walls(*[77, 78, 79] * 5))
+    assert (found.state, found.text.endswith("what differs is within the noise")) == ("good", True)
+    assert which_commit([], COMMITS, walls(77)).state == "unsure"
