@@ -5,8 +5,6 @@ from __future__ import annotations
 import dataclasses
 import functools
 import json
-import os
-import tempfile
 import types
 import typing
 from pathlib import Path
@@ -14,6 +12,7 @@ from typing import Any
 
 from .errors import UserFacingError
 from .record import RECORD_FORMAT, RECORD_VERSION, Record
+from .whole_files import replacing
 
 
 class RecordError(UserFacingError):
@@ -43,22 +42,11 @@ def read_records(path: Path) -> list[Record]:
 
 def append_record(path: Path, record: Record) -> None:
     """Add one record to a file; a crash leaves either the old file or the new one, never half a line."""
-    path.parent.mkdir(parents=True, exist_ok=True)
     old = path.read_text(encoding="utf-8") if path.exists() else ""
     if old and not old.endswith("\n"):
         old += "\n"
-    descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=path.name, suffix=".tmp")
-    try:
-        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-            file.write(old + record.to_json() + "\n")
-            file.flush()
-            os.fsync(file.fileno())
-        # A temporary file is its owner's alone; what is measured is for whoever may read the folder.
-        Path(temporary).chmod(path.stat().st_mode & 0o777 if path.exists() else 0o644)
-        Path(temporary).replace(path)
-    except BaseException:
-        Path(temporary).unlink(missing_ok=True)
-        raise
+    with replacing(path) as temporary:
+        temporary.write_text(old + record.to_json() + "\n", encoding="utf-8")
 
 
 def _build(kind: Any, value: Any, where: str) -> Any:

@@ -10,8 +10,6 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import json
-import os
-import tempfile
 import tomllib
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -19,6 +17,7 @@ from pathlib import Path
 from typing import Literal, get_args
 
 from .errors import UserFacingError
+from .whole_files import replacing
 
 FORMAT = "minfer-change-triage"
 FOLDER = "changes"
@@ -78,20 +77,10 @@ def read_triage(results: Path) -> dict[tuple[str, str, str], Triage]:
 def write_triage(results: Path, triage: Triage) -> Path:
     """Store one decision, in place of an earlier one of the same key. Returns the file. Raises TriageError."""
     _check(triage, "the decision")
-    folder = results / FOLDER
-    path = folder / triage.file_name
+    path = results / FOLDER / triage.file_name
     try:
-        folder.mkdir(parents=True, exist_ok=True)
-        descriptor, temporary = tempfile.mkstemp(dir=folder, prefix=path.name, suffix=".tmp")
-        try:
-            with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-                file.write(_toml(triage))
-            # A temporary file is its owner's alone; a decision is for whoever may read the folder.
-            Path(temporary).chmod(path.stat().st_mode & 0o777 if path.exists() else 0o644)
-            Path(temporary).replace(path)
-        except BaseException:
-            Path(temporary).unlink(missing_ok=True)
-            raise
+        with replacing(path) as temporary:
+            temporary.write_text(_toml(triage), encoding="utf-8")
     except OSError as error:
         raise TriageError(f"{path}: cannot be written ({error.strerror}); give a results folder that can be") from error
     return path

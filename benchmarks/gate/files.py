@@ -1,15 +1,14 @@
-"""Files that are either the old ones or the new ones, never half of one."""
+"""Writing whole files, with what the disk refuses as one line for the user."""
 
 from __future__ import annotations
 
 import errno
-import os
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 from ..attribution.errors import UserFacingError
+from ..attribution.whole_files import replacing
 from .exits import MachineUnfitError
 
 
@@ -25,21 +24,10 @@ def disk_errors(what: str, path: Path) -> Iterator[None]:
 
 
 def write_whole(path: Path, text: str, what: str) -> None:
-    """Write through a temporary file beside it and a rename. A device or pipe is written as it is."""
+    """Write all of it or nothing. A device or pipe is written as it is."""
     with disk_errors(what, path):
         if path.exists() and not path.is_file():
             path.write_text(text, encoding="utf-8")
             return
-        path.parent.mkdir(parents=True, exist_ok=True)
-        descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".tmp")
-        try:
-            with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-                file.write(text)
-                file.flush()
-                os.fsync(file.fileno())
-            # A temporary file is its owner's alone; what is measured is for whoever may read the folder.
-            Path(temporary).chmod(path.stat().st_mode & 0o777 if path.exists() else 0o644)
-            Path(temporary).replace(path)
-        except BaseException:
-            Path(temporary).unlink(missing_ok=True)
-            raise
+        with replacing(path) as temporary:
+            temporary.write_text(text, encoding="utf-8")

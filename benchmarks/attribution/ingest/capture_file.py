@@ -7,8 +7,6 @@ from __future__ import annotations
 
 import dataclasses
 import json
-import os
-import tempfile
 import zipfile
 import zlib
 from pathlib import Path
@@ -28,6 +26,7 @@ from ..events import (
     Trace,
     TraceError,
 )
+from ..whole_files import replacing
 from .columns import check_times
 from .source import GROWTH_CHECKED_AFTER, LARGEST_GROWTH
 
@@ -58,19 +57,11 @@ def save(trace: Trace, path: Path) -> None:
         if table is not None:
             present = {item.name: getattr(table, item.name) for item in dataclasses.fields(table)}
             columns.update({f"{label}.{name}": value for name, value in present.items() if value is not None})
-    path.parent.mkdir(parents=True, exist_ok=True)
-    descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=path.name, suffix=".tmp")
-    try:
-        with os.fdopen(descriptor, "wb") as file:
+    with replacing(path) as temporary:
+        with temporary.open("wb") as file:
             np.savez_compressed(file, allow_pickle=False, **columns)
         with zipfile.ZipFile(temporary, "a", zipfile.ZIP_DEFLATED) as archive:
             archive.writestr(ABOUT, json.dumps(about, separators=(",", ":")))
-        # A temporary file is its owner's alone; what is measured is for whoever may read the folder.
-        Path(temporary).chmod(path.stat().st_mode & 0o777 if path.exists() else 0o644)
-        Path(temporary).replace(path)
-    except BaseException:
-        Path(temporary).unlink(missing_ok=True)
-        raise
 
 
 def load(path: Path) -> Trace:

@@ -35,7 +35,7 @@ def test_an_interrupt_half_way_leaves_the_old_file(tmp_path, monkeypatch):
     def interrupt(descriptor):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("benchmarks.gate.files.os.fsync", interrupt)
+    monkeypatch.setattr("benchmarks.attribution.whole_files.os.fsync", interrupt)
     with pytest.raises(KeyboardInterrupt):
         write_whole(path, "new\n", "writing")
     assert path.read_text() == "old\n"

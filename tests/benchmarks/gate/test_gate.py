@@ -219,7 +219,7 @@ def test_a_full_disk_is_said_and_leaves_nothing(history, monkeypatch, capsys, te
     def full(descriptor):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("benchmarks.gate.files.os.fsync", full)
+    monkeypatch.setattr("benchmarks.attribution.whole_files.os.fsync", full)
     assert gate(history) == Exit.UNFIT
     assert "saving the pairs: no space left for" in capsys.readouterr().err
     assert not list((history.root / ".git" / "minfer-gate").glob(".*"))
