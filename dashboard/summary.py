@@ -11,7 +11,7 @@ from benchmarks.attribution.expiry import Reason, expiries
 from benchmarks.attribution.ledger import LOST, NEW, TAX, VANISHED, WON, WORTH_NAMING, Ledger, ledger_of_records
 from benchmarks.attribution.pair import PairError
 from benchmarks.attribution.record import Record, Wall
-from benchmarks.attribution.recover import CeilingError, Entry, queue
+from benchmarks.attribution.recover import ROUNDED_CEILING, CeilingError, Entry, queue
 
 from .commits import Known
 from .compare import State, history_answer
@@ -111,7 +111,8 @@ def what_next(record: Record, wall: Wall) -> tuple[Answer, tuple[Entry, ...]]:
     if not entries:
         why = wall.why_not_decomposed or "no class has a target to be priced against"
         return Answer("What next?", "unsure", f"nothing is priced: {why}", "queue"), ()
-    first = entries[0]
+    # What rounds the activations computes something else: it is offered only where nothing exact is left to win.
+    first = next((entry for entry in entries if entry.target != ROUNDED_CEILING), entries[0])
     text = (
         f"{first.name}: {with_range(first.recoverable, ',.3g')} of its {first.ms:,.3g} ms are recoverable "
         f"at the rate of {first.target_name}, "

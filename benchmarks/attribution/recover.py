@@ -18,6 +18,8 @@ from .record import Ceiling, ClassTime, Record, Wall
 from .spread import Figure, Interval, class_figure, difference, wall_figure
 
 PEER, BEST_OF_OURS, CEILING, NONE_LEFT = "peer", "best of ours", "ceiling", "none left"
+ROUNDED_CEILING = "ceiling, 8-bit activations"
+"""A target that changes what is computed: no answer to what comes next, unless that is wanted."""
 GAP, COPY_ONLY = "gap", "copy-only"
 _MS = 1e-6
 _GEMM = re.compile(r"^\S+ GEMM$")
@@ -25,7 +27,7 @@ _EXACT_CEILINGS = ("f16 GEMM", "bf16 GEMM", "f32 GEMM")
 """Matrix rates that carry exact weights and activations as they are kept; fp8 carries neither, so it prices nothing."""
 _EXACT_OF_GEMMS = ("int16 GEMM",)
 """Products of quantised weights may go there too: activations of 16 bits lose less than f16 ones. Attention may not."""
-ROUNDED = "int8 GEMM"
+_ROUNDED = "int8 GEMM"
 """The rate of quantised products whose activations are rounded to 8 bits, as llama.cpp's are: a target of its own."""
 _COPY_CEILING = "copy"
 _UNITS = {"FLOP/s": 1.0, "OP/s": 1.0, "B/s": 1.0}
@@ -43,7 +45,7 @@ class Entry:
     name: str
     """The kernel class, or GAP or COPY_ONLY."""
     target: str
-    """PEER, BEST_OF_OURS, CEILING, or NONE_LEFT for the gap and the copies."""
+    """PEER, BEST_OF_OURS, CEILING, ROUNDED_CEILING, or NONE_LEFT for the gap and the copies."""
     target_name: str
     ms: float
     recoverable: Figure
@@ -146,15 +148,15 @@ def _against_best_of_ours(classes: Sequence[ClassTime], nt: int, total: float) -
 def _against_ceilings(item: ClassTime, ceilings: Sequence[Ceiling], nt: int, total: float) -> list[Entry]:
     """The ceiling of what the class computes, and for a product of quantised weights the one of rounded activations."""
     exact = ceiling_cost(ceilings, item.name)
-    rounded = _fastest(ceilings, (ROUNDED,)) if _GEMM.match(item.name) and item.macs else None
-    found = [_against_ceiling(item, exact, ceilings, nt, total, "")]
+    rounded = _fastest(ceilings, (_ROUNDED,)) if _GEMM.match(item.name) and item.macs else None
+    found = [_against_ceiling(item, exact, ceilings, nt, total, CEILING)]
     if rounded is not None and (exact is None or rounded[1] < exact[1]):
-        found.append(_against_ceiling(item, rounded, ceilings, nt, total, ", activations rounded to 8 bits"))
+        found.append(_against_ceiling(item, rounded, ceilings, nt, total, ROUNDED_CEILING))
     return [entry for entry in found if entry is not None]
 
 
 def _against_ceiling(
-    item: ClassTime, matrix: tuple[str, float] | None, ceilings: Sequence[Ceiling], nt: int, total: float, clause: str
+    item: ClassTime, matrix: tuple[str, float] | None, ceilings: Sequence[Ceiling], nt: int, total: float, target: str
 ) -> Entry | None:
     """The slower of what the matrix units and the memory allow, where the work and the bytes are known."""
     limits: list[tuple[float, str, str]] = []
@@ -171,7 +173,8 @@ def _against_ceiling(
     limit, name, _ = max(limits)
     time = class_figure(item).scaled(_MS)
     chain = (f"{item.name}: {time.value:.3f} ms", *(text for _, _, text in limits), f"the limit is {name}: {limit:.3f} ms")
-    return _entry(item.name, CEILING, f"measured {name} ceiling{clause}", time, Figure(limit), nt, total, chain)
+    said = f"measured {name} ceiling" + (", activations rounded to 8 bits" if target == ROUNDED_CEILING else "")
+    return _entry(item.name, target, said, time, Figure(limit), nt, total, chain)
 
 
 def _gap_and_copies(wall: Wall, total: float) -> list[Entry]:

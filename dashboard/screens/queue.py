@@ -6,7 +6,7 @@ import pandas as pd
 import streamlit as st
 
 from benchmarks.attribution.checks import best_wall
-from benchmarks.attribution.recover import BEST_OF_OURS, CEILING, NONE_LEFT, PEER, Entry
+from benchmarks.attribution.recover import BEST_OF_OURS, CEILING, NONE_LEFT, PEER, ROUNDED_CEILING, Entry
 from dashboard import session
 from dashboard.charts.axes import style, whiskers
 from dashboard.charts.chart import Chart
@@ -64,7 +64,7 @@ if not entries:
 def ranked() -> None:
     """The entries, most milliseconds first; a click on the target runs only this."""
     present = {entry.target for entry in entries}
-    targets = [target for target in (PEER, BEST_OF_OURS, CEILING, NONE_LEFT) if target in present]
+    targets = [target for target in (PEER, BEST_OF_OURS, CEILING, ROUNDED_CEILING, NONE_LEFT) if target in present]
     kept = st.segmented_control("Target", ["all", *targets], default="all", required=True, key="target", bind="query-params")
     listed = [entry for entry in entries if kept in ("all", entry.target)]
     session.show_chart(bars(listed[:14]), "queue", "Recoverable milliseconds, most first")

@@ -4,8 +4,10 @@ from dataclasses import replace
 
 import pandas as pd
 
+from benchmarks.attribution.record import Ceiling, ClassTime, Decomposition
+from benchmarks.attribution.recover import ROUNDED_CEILING
 from dashboard.examine import which_commit
-from dashboard.summary import what_moved
+from dashboard.summary import what_moved, what_next
 from tests.benchmarks.attribution.test_record import example
 
 
@@ -70,3 +72,19 @@ def test_a_quiet_history_is_within_the_noise():
     found = which_commit([], COMMITS, walls(*[77, 78, 79] * 5))
     assert (found.state, found.text.endswith("what differs is within the noise")) == ("good", True)
     assert which_commit([], COMMITS, walls(77)).state == "unsure"
+
+
+def test_rounded_activations_are_not_what_comes_next_while_something_exact_is_left():
+    found = example()
+    wall = found.walls[0]
+    attention = ClassTime("attention", ns=40, launches=1, macs=10)
+    wall = replace(wall, decomposition=replace(wall.decomposition, classes=(*wall.decomposition.classes, attention)))
+    ceilings = (Ceiling("f16 GEMM", "TFLOP/s", 1e3), Ceiling("int8 GEMM", "TOP/s", 1e5))
+    exact, entries = what_next(replace(found, ceilings=ceilings), wall)
+    assert entries[0].target == ROUNDED_CEILING
+    assert "activations rounded" not in exact.text
+    alone, _ = what_next(replace(found, ceilings=ceilings[1:]), replace(wall, decomposition=ALONE))
+    assert "activations rounded to 8 bits" in alone.text
+
+
+ALONE = Decomposition(80, 80, 0, {}, (ClassTime("q4_K GEMM", ns=80, launches=1, macs=10**6),))

@@ -14,6 +14,7 @@ from benchmarks.attribution.recover import (
     GAP,
     NONE_LEFT,
     PEER,
+    ROUNDED_CEILING,
     CeilingError,
     ceiling_cost,
     queue,
@@ -106,6 +107,8 @@ def test_rounded_activations_are_a_target_of_their_own_for_quantised_products_al
     assert found["q4_K GEMM", "measured f16 GEMM ceiling"] == pytest.approx(36.0)
     assert found["attention", "measured f16 GEMM ceiling"] == pytest.approx(50 - 0.4)
     assert ("attention", rounded) not in found
+    kinds = {entry.target_name: entry.target for entry in queue(record, wall)}
+    assert (kinds[rounded], kinds["measured f16 GEMM ceiling"]) == (ROUNDED_CEILING, CEILING)
     assert ceiling_cost([Ceiling("int8 GEMM", "TOP/s", 740.0)], "q4_K GEMM") is None
 
 
