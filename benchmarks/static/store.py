@@ -8,13 +8,13 @@ kernel a line.
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
 
 from ..attribution.errors import UserFacingError
+from ..attribution.whole_files import replacing
 from .facts import KernelFacts, from_json, to_json
 
 FORMAT, VERSION = "minfer-static", 1
@@ -54,12 +54,10 @@ def compiler_version() -> str:
 def write_static(results: Path, figures: StaticFigures) -> Path:
     """Write a commit's file anew; a crash leaves the old one or the new one."""
     path = static_path(results, figures.commit)
-    path.parent.mkdir(parents=True, exist_ok=True)
     head = {"format": FORMAT, "version": VERSION, "commit": figures.commit, "compiler": figures.compiler}
     lines = [json.dumps(head), *(json.dumps(to_json(one), separators=(",", ":")) for one in figures.kernels)]
-    half = path.with_name(f".{path.name}.{os.getpid()}")
-    half.write_text("\n".join(lines) + "\n", encoding="utf-8")
-    half.replace(path)
+    with replacing(path) as temporary:
+        temporary.write_text("\n".join(lines) + "\n", encoding="utf-8")
     return path
 
 
