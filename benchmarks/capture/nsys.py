@@ -8,9 +8,7 @@ https://docs.nvidia.com/nsight-systems/UserGuide/index.html
 from __future__ import annotations
 
 import json
-import os
 import re
-import shutil
 import subprocess
 import sys
 import tempfile
@@ -26,6 +24,7 @@ from ..attribution.errors import UserFacingError
 from ..attribution.events import OperationLabel, Trace
 from ..attribution.ingest import nsys_sqlite
 from ..attribution.ranges import label_by_ranges
+from ..programs import find_program
 from .nsys_child import LABELLED, OPERATION, PASS
 
 INSTRUMENT_VERSION = 1
@@ -46,13 +45,7 @@ class NsysError(UserFacingError):
 
 def nsys_binary() -> Path | None:
     """The program to run, if there is one. Raises NsysError where the user's own is not there."""
-    named = os.environ.get("MINFER_NSYS")
-    if named:
-        if not os.access(named, os.X_OK):
-            raise NsysError(f"MINFER_NSYS={named}: no such program; name nsys itself")
-        return Path(named)
-    found = shutil.which("nsys")
-    return Path(found) if found else None
+    return find_program("MINFER_NSYS", "nsys", NsysError)
 
 
 def profile(binary: Path, request: Mapping[str, Any]) -> Trace:

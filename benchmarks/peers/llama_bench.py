@@ -6,8 +6,6 @@ after its own warm-up, so one more is asked for and the first is dropped.
 
 from __future__ import annotations
 
-import os
-import shutil
 import subprocess
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,6 +13,7 @@ from pathlib import Path
 
 from ..attribution.events import BenchResult, TraceError
 from ..attribution.ingest.llama_bench import read_results
+from ..programs import find_program
 from .llama_library import PeerUnavailableError
 
 TIMEOUT_S = 900
@@ -34,13 +33,7 @@ class BenchOptions:
 
 def llama_bench_binary() -> Path | None:
     """The binary to run, if there is one. Raises PeerUnavailableError where the user's own is not there."""
-    named = os.environ.get("MINFER_LLAMA_BENCH")
-    if named:
-        if not os.access(named, os.X_OK):
-            raise PeerUnavailableError(f"MINFER_LLAMA_BENCH={named}: no such program; name llama-bench itself")
-        return Path(named)
-    found = shutil.which("llama-bench")
-    return Path(found) if found else None
+    return find_program("MINFER_LLAMA_BENCH", "llama-bench", PeerUnavailableError)
 
 
 def run_llama_bench(binary: Path, model: Path, options: BenchOptions) -> tuple[BenchResult, ...]:

@@ -8,6 +8,7 @@ import sys
 import numpy as np
 import pytest
 
+from benchmarks import programs
 from benchmarks.attribution.decompose import decompose
 from benchmarks.attribution.events import OperationLabel
 from benchmarks.attribution.replay import with_labels_of
@@ -228,7 +229,7 @@ def test_where_nsys_fails_cuda_events_stand_in_and_say_so(program, no_cupti, tmp
 
 def test_without_cupti_and_nsys_cuda_events_are_the_instrument(no_cupti, monkeypatch):
     monkeypatch.delenv("MINFER_NSYS", raising=False)
-    monkeypatch.setattr(nsys.shutil, "which", lambda name: None)
+    monkeypatch.setattr(programs.shutil, "which", lambda name: None)
     instrument = gpu_instrument.gpu_instrument()
     assert instrument.name == "cuda events"
     assert "nsys is not installed" in instrument.notes[0]

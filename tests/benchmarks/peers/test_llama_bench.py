@@ -4,7 +4,7 @@ import sys
 
 import pytest
 
-from benchmarks.peers import llama_bench
+from benchmarks import programs
 from benchmarks.peers.llama_bench import BenchOptions, kept_samples, llama_bench_binary, run_llama_bench
 from benchmarks.peers.llama_library import PeerUnavailableError
 
@@ -58,6 +58,6 @@ def test_the_users_binary_comes_first_and_a_wrong_name_is_said(monkeypatch, bina
 
 def test_without_a_binary_there_is_none(monkeypatch):
     monkeypatch.delenv("MINFER_LLAMA_BENCH", raising=False)
-    monkeypatch.setattr(llama_bench.shutil, "which", lambda name: None)
+    monkeypatch.setattr(programs.shutil, "which", lambda name: None)
     assert llama_bench_binary() is None
 
