@@ -20,7 +20,7 @@ from ..interleave import SETTLE_S
 from ..peers.llama_cpp import LlamaCpp
 from ..peers.llama_library import PeerUnavailableError
 from . import cuda_events, cupti, nsys
-from .instrument import observed, trace_by_callback
+from .instrument import observed, observing, trace_by_callback
 
 ALL_LAYERS = 999
 """More layers than any model has: llama.cpp then keeps the whole model on the device."""
@@ -42,11 +42,8 @@ class CuptiInstrument:
         """With graphs the pass is traced as it is timed, replayed, with labels from a pass without one."""
         # Made here: a list of thousands becomes an array in 0.2 ms, which would be a gap at the start of the window.
         ids: Any = np.asarray(tokens, dtype=np.int64)
-        engine.observe(self._capture)
-        try:
+        with observing(engine, self._capture):
             labelled = self.trace_call(lambda: engine.prefill(ids))
-        finally:
-            engine.observe(None)
         if not engine.gates.get("graphs"):
             return labelled
         return with_labels_of(labelled, self.trace_call(lambda: engine.prefill(ids)))

@@ -6,7 +6,8 @@ the same instrument.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -42,14 +43,20 @@ class Instrument(Protocol):
         ...
 
 
-def observed(engine: MeasuredEngine, recorder: Any, tokens: Sequence[int]) -> Trace:
-    """One prefill with ``recorder``, an observer and a context manager, told of every operation."""
-    engine.observe(recorder)
+@contextmanager
+def observing(engine: MeasuredEngine, observer: Any) -> Iterator[None]:
+    """``observer`` is told of every operation of the engine inside the body, and of none after it."""
+    engine.observe(observer)
     try:
-        with recorder:
-            engine.prefill(tokens)
+        yield
     finally:
         engine.observe(None)
+
+
+def observed(engine: MeasuredEngine, recorder: Any, tokens: Sequence[int]) -> Trace:
+    """One prefill with ``recorder``, an observer and a context manager, told of every operation."""
+    with observing(engine, recorder), recorder:
+        engine.prefill(tokens)
     trace: Trace = recorder.trace()
     return trace
 

@@ -15,6 +15,7 @@ from typing import Any
 from ..engine import EngineOptions, MeasuredEngine
 from ..interleave import SETTLE_S
 from ..peers.llama_cpp import LlamaCpp, PeerOptions
+from .instrument import observing
 
 WARM_UPS = 3
 """Passes before the first that counts: they load, compile and capture."""
@@ -46,11 +47,10 @@ def run(request: dict[str, Any], push: Callable[[str], object], pop: Callable[[]
     engine = MeasuredEngine(model, EngineOptions(**request["engine"]))
     for _ in range(WARM_UPS):
         engine.prefill(tokens)
-    engine.observe(RangeObserver(push, pop))
-    push(LABELLED)
-    engine.prefill(tokens)
-    pop()
-    engine.observe(None)
+    with observing(engine, RangeObserver(push, pop)):
+        push(LABELLED)
+        engine.prefill(tokens)
+        pop()
     _passes(lambda: engine.prefill(tokens), request["passes"], push, pop)
 
 
