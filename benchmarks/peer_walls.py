@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from .attribution.record import ClassTime, Decomposition, Wall
+from .attribution.record import PEER, ClassTime, Decomposition, Wall
 from .capture.instrument import Instrument
 from .capture.memory import PeakMemory
 from .decomposed import decomposed
@@ -16,7 +16,7 @@ from .peers.llama_bench import BenchOptions, kept_samples, llama_bench_binary, r
 from .peers.llama_library import PeerUnavailableError
 from .peers.transformers import DecoderShape, TransformersPeer
 
-IN_PROCESS, OWN_PROCESS = "llama.cpp", "llama-bench"
+IN_PROCESS, OWN_PROCESS = PEER, "llama-bench"
 
 
 def llama_bench_walls(

@@ -7,15 +7,13 @@ import statistics
 from pathlib import Path
 from typing import Any
 
-from .attribution.checks import ENGINE, best_wall
+from .attribution.checks import best_wall
 from .attribution.macs import us_per_gmac
 from .attribution.pair import pair
-from .attribution.record import Record, Wall
+from .attribution.record import ENGINE, PEER, Record, Wall
 from .attribution.record_files import append_record, read_records
 from .models import model_name, result_name
 from .series import key, samples
-
-PEER = "llama.cpp"
 
 
 def values_of(record: Record) -> dict[str, Any]:

@@ -19,7 +19,7 @@ from .arms import Arm, engine_arm, peer_arms, peer_ubatches
 from .attribution import checks
 from .attribution.git import GitError, run_git
 from .attribution.macs import same_gmac
-from .attribution.record import Check, Record, Wall, Window
+from .attribution.record import ENGINE, PEER, Check, Record, Wall, Window
 from .capture import ceilings
 from .capture.conditions import Probe
 from .capture.instrument import Instrument, instrument_for
@@ -73,8 +73,8 @@ def take_window(plan: Plan, say: Say = lambda text: None) -> Record:
     states = [probe.snapshot("before")]
     shared = open_cuda_context() if uses_gpu(plan.engine.backend) else None
     say("opening the engine")
-    engines = {"minfer": _open(plan, plan.engine)}
-    engine = engines["minfer"].engine
+    engines = {ENGINE: _open(plan, plan.engine)}
+    engine = engines[ENGINE].engine
     instrument = instrument_for(engine)
     notes = list(instrument.notes)
     if shared is not None:
@@ -82,7 +82,7 @@ def take_window(plan: Plan, say: Say = lambda text: None) -> Record:
     for options in plan.beside:
         try:
             named = ",".join(f"{name}={value}" for name, value in options.gates.items())
-            engines[f"minfer {named}"] = _open(plan, options)
+            engines[f"{ENGINE} {named}"] = _open(plan, options)
         except ValueError as error:
             notes.append(f"not measured beside: {error}")
     walls: list[Wall] = []
@@ -141,7 +141,7 @@ def _walls(
     say: Say,
 ) -> list[Wall]:
     """The walls of the engine, of its other gates and of the peer at each of its ubatches; the engine's own comes first."""
-    tokens = prompt(nt, engines["minfer"].engine.vocabulary)
+    tokens = prompt(nt, engines[ENGINE].engine.vocabulary)
     arms = [
         engine_arm(name, opened.engine, opened.peaks[nt], instrument, tokens, plan.traced, notes)
         for name, opened in engines.items()
@@ -201,9 +201,9 @@ def _same_work(record: Record) -> tuple[Check, ...]:
     """Trust rule 6 for each prompt length that has a peer: the same weights are the same GMAC on both sides."""
     found = []
     for nt in sorted({wall.nt for wall in record.walls}):
-        ours, theirs = (checks.best_wall(record.walls, engine, nt) for engine in ("minfer", "llama.cpp"))
+        ours, theirs = (checks.best_wall(record.walls, engine, nt) for engine in (ENGINE, PEER))
         if ours and theirs and ours.decomposition and theirs.decomposition:
-            sides = (f"minfer @{nt}", f"llama.cpp @{nt}")
+            sides = (f"{ENGINE} @{nt}", f"{PEER} @{nt}")
             found.append(same_gmac(ours.decomposition.classes, theirs.decomposition.classes, sides))
     return tuple(found)
 

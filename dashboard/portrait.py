@@ -10,13 +10,11 @@ import pandas as pd
 from benchmarks.attribution.checks import best_wall
 from benchmarks.attribution.macs import GMAC
 from benchmarks.attribution.pair import ClassPair, Pair, PairError, cost_figure, pair
-from benchmarks.attribution.record import ClassTime, Record, Wall
+from benchmarks.attribution.record import PEER, ClassTime, Record, Wall
 from benchmarks.attribution.recover import ceiling_cost, tokens_per_second
 from benchmarks.attribution.spread import Figure, class_figure, wall_figure
 
 from .colours import COPY, GAP_PREFIX
-
-PEER = "llama.cpp"
 
 
 def wall_label(wall: Wall) -> str:

@@ -13,7 +13,7 @@ import plotly.io as pio
 from plotly.offline import get_plotlyjs
 
 from benchmarks.attribution.errors import UserFacingError
-from benchmarks.attribution.record import Record, Wall
+from benchmarks.attribution.record import ENGINE, Record, Wall
 
 from .charts.chart import Chart
 from .charts.decomposition import stacked
@@ -28,7 +28,6 @@ from .selecting import newest_walls, rates, ratios
 from .summary import Answer, fresh, trustworthy, what_moved, what_next
 from .text import for_html
 
-ENGINE = "minfer"
 _STYLE = """
 :root { color-scheme: light dark; }
 body { font: 15px/1.5 system-ui, sans-serif; max-width: 76rem; margin: 1.5rem auto; padding: 0 1rem;

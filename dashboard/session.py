@@ -11,6 +11,8 @@ from urllib.parse import urlencode
 import pandas as pd
 import streamlit as st
 
+from benchmarks.attribution.record import ENGINE as ENGINE
+from benchmarks.attribution.record import PEER as PEER
 from benchmarks.attribution.record import Record, Wall
 from benchmarks.attribution.record_files import RecordError
 
@@ -23,8 +25,6 @@ from .kernels import symbols_of
 from .text import for_markdown, shortened
 
 T = TypeVar("T")
-ENGINE = "minfer"
-PEER = "llama.cpp"
 Places = tuple[tuple[str, int], ...]
 """Records by commit and line."""
 MOST_RECORDS = 200

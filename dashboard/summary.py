@@ -10,12 +10,12 @@ from benchmarks.attribution.checks import best_wall
 from benchmarks.attribution.expiry import Reason, expiries
 from benchmarks.attribution.ledger import LOST, NEW, TAX, VANISHED, WON, WORTH_NAMING, Ledger, ledger_of_records
 from benchmarks.attribution.pair import PairError
-from benchmarks.attribution.record import Record, Wall
+from benchmarks.attribution.record import PEER, Record, Wall
 from benchmarks.attribution.recover import ROUNDED_CEILING, CeilingError, Entry, queue
 
 from .commits import Known
 from .compare import State, history_answer
-from .portrait import PEER, with_range
+from .portrait import with_range
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from .asv_results import Direction, commit_places, read_asv_results
 from .history import Commit
-from .record import Record
+from .record import ENGINE, Record
 from .record_files import read_records
 from .series_csv import CsvSeries
 from .statistics.change_points import ChangePoint, SeriesError, find_changes, find_changes_in_many
@@ -174,7 +174,7 @@ def _shares(machine: str, records: list[Record], order: Sequence[str]) -> list[H
     for record in records:
         seen: set[str] = set()
         for wall in record.walls:
-            if wall.engine != "minfer" or wall.decomposition is None or wall.decomposition.wall_ns <= 0:
+            if wall.engine != ENGINE or wall.decomposition is None or wall.decomposition.wall_ns <= 0:
                 continue
             for kernel_class in wall.decomposition.classes:
                 name = f"share of wall({record.model.name}, {wall.backend}, nt {wall.nt}, {kernel_class.name})"

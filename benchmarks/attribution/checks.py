@@ -9,7 +9,7 @@ from __future__ import annotations
 import statistics
 from collections.abc import Iterable, Sequence
 
-from .record import Check, Conditions, Decomposition, Quarantined, Record, Wall
+from .record import ENGINE, PEER, Check, Conditions, Decomposition, Quarantined, Record, Wall
 
 MAX_GAP_SHARE = 0.05
 """Of the wall. Round r37 accepted 0.023; above the limit kernels no longer stand for the wall."""
@@ -20,8 +20,6 @@ MAX_UNCLASSIFIED_SHARE = 0.01
 MIN_PEER_UBATCHES = 2
 """Batch sizes that a peer must have been tried with before the faster of them is called its best."""
 LISTED_SYMBOLS = 8
-ENGINE = "minfer"
-"""The engine under test."""
 
 
 def closure(decomposition: Decomposition) -> Check:
@@ -121,7 +119,7 @@ def best_wall(walls: Iterable[Wall], engine: str, nt: int) -> Wall | None:
     return min(found, key=lambda wall: statistics.median(wall.samples_ns), default=None)
 
 
-def record_checks(record: Record, peers: Sequence[str] = ("llama.cpp",)) -> tuple[Check, ...]:
+def record_checks(record: Record, peers: Sequence[str] = (PEER,)) -> tuple[Check, ...]:
     """The rules that need the record: each peer that was measured, at its best at every nt that it was measured at."""
     checks = []
     for peer in peers:

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 
 from .history import Commit
 from .pair import cost_figure
-from .record import Record, Wall
+from .record import ENGINE, Record, Wall
 from .spread import Figure, Interval, class_figure, difference, wall_figure
 
 HIT, MISS, UNMEASURED = "hit", "miss", "unmeasured"
@@ -94,7 +94,7 @@ def parse_predictions(commit: str, message: str) -> tuple[tuple[Prediction, ...]
 
 
 def outcomes(
-    history: Sequence[Commit], records: Iterable[Record], *, machine: str, engine: str = "minfer"
+    history: Sequence[Commit], records: Iterable[Record], *, machine: str, engine: str = ENGINE
 ) -> tuple[tuple[Outcome, ...], tuple[BadTrailer, ...]]:
     """Every prediction of a history (newest first) with what one machine class measured.
 

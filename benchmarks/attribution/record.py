@@ -16,6 +16,10 @@ RECORD_VERSION = 2
 """2 added ``Decomposition.timeline``; records of version 1 are read as having none."""
 
 
+ENGINE, PEER = "minfer", "llama.cpp"
+"""Names in ``Wall.engine``: the engine under test, and the peer that is always asked for."""
+
+
 @dataclass(frozen=True, slots=True)
 class Split:
     """A class divided by operation and shape: attn_v and ffn_down inside "q6_K GEMM"."""

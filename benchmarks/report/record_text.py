@@ -9,11 +9,10 @@ from tabulate import tabulate
 from ..attribution.checks import best_wall
 from ..attribution.macs import GMAC
 from ..attribution.pair import ClassPair, Pair, cost_figure, pair
-from ..attribution.record import ClassTime, Record, Wall
+from ..attribution.record import ENGINE, PEER, ClassTime, Record, Wall
 from ..attribution.spread import Figure, class_figure
 from .portrait import CAUSES
 
-PEER = "llama.cpp"
 ABSENT = "-"
 
 
@@ -25,8 +24,8 @@ def render_record(record: Record, subject: str = "") -> str:
         f"{model.name} ({model.architecture}, {model.parameters / 1e6:,.0f} M weights) on {record.machine.name}: "
         f"{record.machine.gpu or record.machine.cpu}, {record.window.started[:16].replace('T', ' ')} UTC",
     ]
-    for nt in sorted({wall.nt for wall in record.walls if wall.engine == "minfer"}):
-        ours = best_wall(record.walls, "minfer", nt)
+    for nt in sorted({wall.nt for wall in record.walls if wall.engine == ENGINE}):
+        ours = best_wall(record.walls, ENGINE, nt)
         if ours is not None:
             lines += ["", *_wall_lines(record, ours, best_wall(record.walls, PEER, nt))]
     lines += [f"check failed: {check.name}: {check.detail}" for check in record.checks if check.passed is False]
