@@ -13,6 +13,7 @@ from pathlib import Path
 
 import minfer
 from minfer.errors import MinferError
+from tests.fuzz.one_line import one_line
 from tests.minfer.synthetic import Tiny, write_tiny
 
 
@@ -25,10 +26,7 @@ def check(path: Path) -> str | None:
             engine.prefill([0, 0, 0])
             engine.decode(0)
     except MinferError as error:
-        line = str(error)
-        assert line, "an error without a line"
-        assert "\n" not in line, line
-        return line
+        return one_line(error)
     return None
 
 
