@@ -70,7 +70,7 @@ def _plans(m: int, n: int, k: int, multiprocessors: int) -> Iterator[tuple[Part,
     for tokens in STEP_NS:
         yield from ((Part(0, n, tokens, split),) for split in splits)
         token_tiles = -(-m // tokens)
-        full_waves = -(-n // _ROWS) * token_tiles // multiprocessors
+        full_waves = Part(0, n, tokens).tiles(m) // multiprocessors
         rows = full_waves * multiprocessors // token_tiles * _ROWS
         if 0 < rows < n:
             yield from ((Part(0, rows, tokens), Part(rows, n - rows, rest, split)) for rest in STEP_NS for split in splits)
