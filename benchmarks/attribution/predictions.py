@@ -4,6 +4,7 @@ Predicts: q6_K GEMM -900 ms @3325
 Predicts: q4_K GEMM -2.5 us/GMAC @3325
 Predicts: tok/s +9.7 % @3325
 Predicts: wall -120 ms @512
+Predicts: gap -0.8 ms @512
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from .spread import Figure, Interval, class_figure, difference, wall_figure
 HIT, MISS, UNMEASURED = "hit", "miss", "unmeasured"
 HIT_FACTOR = 2.0
 """A measured change within this factor of the predicted one, either way and of the same sign, is a hit."""
-WALL, RATE = "wall", "tok/s"
+WALL, RATE, GAP = "wall", "tok/s", "gap"
 UNITS = ("ms", "us/GMAC", "tok/s", "%")
 _KEY = "Predicts:"
 _TRAILER = re.compile(
@@ -35,7 +36,7 @@ _LIKE_KEY = re.compile(r"^\s*(predicts?|predictions?)\s*:", re.IGNORECASE)
 class Prediction:
     commit: str
     subject: str
-    """A kernel class, "wall" or "tok/s"."""
+    """A kernel class, "wall", "gap" or "tok/s"."""
     change: float
     """Signed, in ``unit``."""
     unit: str
@@ -152,7 +153,7 @@ def _read(commit: str, text: str) -> Prediction | str:
         return "a change of 0, or at 0 tokens, predicts nothing"
     if unit == "tok/s" and subject != RATE:
         return f"tok/s is of the whole prefill: write '{RATE} ...'"
-    if (subject == RATE and unit not in ("tok/s", "%")) or (subject == WALL and unit not in ("ms", "%")):
+    if (subject == RATE and unit not in ("tok/s", "%")) or (subject in (WALL, GAP) and unit not in ("ms", "%")):
         return f"{subject} is not measured in {unit}"
     return Prediction(commit, subject, -value if match["sign"] != "+" else value, unit, int(match["nt"]))
 
@@ -187,6 +188,8 @@ def _against_ancestor(
         return Outcome(prediction, UNMEASURED, None, f"{prediction.subject} is not known in {prediction.unit} on both sides")
     measured = difference(second, first)
     if prediction.unit == "%":
+        if first.value == 0:
+            return Outcome(prediction, UNMEASURED, None, f"{prediction.subject} was 0 before: a change has no share of it")
         measured = measured.scaled(100.0 / first.value)
     note = "" if before.window.id == after.window.id else ", in another window"
     return Outcome(prediction, judge(prediction, measured), measured, f"against {ancestor[:12]}{note}")
@@ -210,6 +213,8 @@ def _value(wall: Wall, prediction: Prediction) -> Figure | None:
         if prediction.subject == RATE:
             return _rate(time, wall.nt)
         return time.scaled(1e-6)
+    if prediction.subject == GAP:
+        return Figure(sum(wall.decomposition.gap_ns.values()) * 1e-6) if wall.decomposition else None
     classes = wall.decomposition.classes if wall.decomposition else ()
     item = next((item for item in classes if item.name == prediction.subject), None)
     if item is None:

@@ -31,6 +31,7 @@ from .test_record import example
         ("Predicts: tok/s +9.7 % @3325", "tok/s", 9.7, "%", 3325),
         ("Predicts: tok/s +900 tok/s @3325", "tok/s", 900.0, "tok/s", 3325),
         ("Predicts: wall -120ms @ 512", "wall", -120.0, "ms", 512),
+        ("Predicts: gap -0.7 ms @512", "gap", -0.7, "ms", 512),
         ("Predicts: activation quantise \u221231.6 ms @3325", "activation quantise", -31.6, "ms", 3325),
         ("Predicts: attention -1 µs/GMAC @7", "attention", -1.0, "us/GMAC", 7),
     ],
@@ -53,6 +54,7 @@ def test_trailers_that_predict(line, subject, change, unit, nt):
         ("Predicts: q6_K GEMM +9 tok/s @5", "of the whole prefill"),
         ("Predicts: tok/s +9 ms @5", "not measured in ms"),
         ("Predicts: wall -9 us/GMAC @5", "not measured in us/GMAC"),
+        ("Predicts: gap -9 us/GMAC @5", "not measured in us/GMAC"),
         ("predicts: wall -9 ms @5", "at the start of the line"),
         ("  Prediction: wall -9 ms @5", "at the start of the line"),
     ],
@@ -116,6 +118,16 @@ def test_predictions_are_joined_with_the_nearest_measured_ancestor():
     assert joined[0].detail == "against c0"
     assert joined[5].detail == "rope is not known in ms on both sides"
     assert calibration(joined).median_ratio == pytest.approx(1.25)
+
+
+def test_a_gap_is_all_of_the_wall_in_which_the_device_did_nothing():
+    history = _history("Base", "Change\n\nPredicts: gap -60 ms @512\nPredicts: gap -50 % @512")
+    joined, _ = outcomes(history, [_record("c0", 200, 100), _record("c1", 140, 100)], machine="epyc-2core")
+    assert [item.measured for item in joined] == [Figure(-60.0), Figure(-60.0)]
+    assert [item.verdict for item in joined] == [HIT, HIT]
+    joined, _ = outcomes(history, [_record("c0", 100, 100), _record("c1", 140, 100)], machine="epyc-2core")
+    assert [item.verdict for item in joined] == [MISS, UNMEASURED]
+    assert joined[1].detail == "gap was 0 before: a change has no share of it"
 
 
 def test_why_a_prediction_was_not_measured():
