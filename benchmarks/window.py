@@ -9,7 +9,6 @@ from __future__ import annotations
 import datetime
 import os
 import sys
-from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -29,6 +28,7 @@ from .engine import EngineOptions, MeasuredEngine
 from .interleave import interleaved, planned_rounds, quarantined, usable
 from .peer_walls import llama_bench_walls, transformers_walls
 from .peers.llama_bench import BenchOptions
+from .stages import Say, Stages
 
 TOKEN_SEED = 37
 FIRST_PLAIN_TOKEN = 300
@@ -39,9 +39,6 @@ BENCH_SAMPLES = 5
 H200 a commit's window of two lengths took 62 s with ten, of which these were 10."""
 WARM_UPS = 2
 """Rounds that are not counted, after each arm has run once."""
-
-Say = Callable[[str], None]
-
 
 @dataclass(frozen=True, slots=True)
 class Plan:
@@ -68,45 +65,50 @@ def prompt(nt: int, vocabulary: int) -> list[int]:
 
 def take_window(plan: Plan, say: Say = lambda text: None) -> Record:
     """Measure everything in ``plan``. What the engine raises passes through; a missing peer is noted on the record."""
-    started = _now()
+    started, stages = _now(), Stages(say)
+    stages("looking at the machine")
     probe = Probe()
     states = [probe.snapshot("before")]
     shared = open_cuda_context() if uses_gpu(plan.engine.backend) else None
-    say("opening the engine")
-    engines = {ENGINE: _open(plan, plan.engine)}
+    stages("opening the engine")
+    engines = {ENGINE: _open(plan, plan.engine, stages)}
     engine = engines[ENGINE].engine
     instrument = instrument_for(engine)
     notes = list(instrument.notes)
     if shared is not None:
         notes.append(f"device memory is without the CUDA context's {shared / 2**20:.0f} MiB, which all here share")
     for options in plan.beside:
+        named = ",".join(f"{name}={value}" for name, value in options.gates.items())
         try:
-            named = ",".join(f"{name}={value}" for name, value in options.gates.items())
-            engines[f"{ENGINE} {named}"] = _open(plan, options)
+            stages(f"opening the engine with {named}")
+            engines[f"{ENGINE} {named}"] = _open(plan, options, stages)
         except ValueError as error:
             notes.append(f"not measured beside: {error}")
     walls: list[Wall] = []
     for nt in plan.nts:
-        walls.extend(_walls(plan, engines, instrument, probe, nt, notes, say))
+        walls.extend(_walls(plan, engines, instrument, probe, nt, notes, stages))
         if plan.peer:
             samples = min(plan.samples, BENCH_SAMPLES)
             how = BenchOptions(nt, peer_ubatches(nt), samples, usable_cores(), instrument.gpu_layers)
-            walls.extend(llama_bench_walls(plan.model, how, walls, notes, say))
+            walls.extend(llama_bench_walls(plan.model, how, walls, notes, stages))
             tokens = prompt(nt, engine.vocabulary)
-            walls.extend(transformers_walls(plan.model, instrument, tokens, plan.samples, notes, say))
+            walls.extend(transformers_walls(plan.model, instrument, tokens, plan.samples, notes, stages))
         states.append(probe.snapshot("during"))
-    say("measuring the machine's ceilings")
+    stages("measuring the machine's ceilings")
     limits = ceilings.measure(engine.backend)
     states.append(probe.snapshot("after"))
+    stages("reading the weights' digest")
+    model = engine.model()
     commit, date = _commit()
+    stages_ns = stages.ended()
     record = Record(
         commit=commit,
         commit_time=date,
         machine=describe_machine(plan.machine),
-        window=Window(f"{plan.machine} {commit[:8]} {started}", started, _now(), tuple(states)),
+        window=Window(f"{plan.machine} {commit[:8]} {started}", started, _now(), tuple(states), stages_ns),
         instrument=instrument.name,
         instrument_version=instrument.version,
-        model=engine.model(),
+        model=model,
         walls=tuple(walls),
         ceilings=limits,
         notes=tuple(dict.fromkeys(notes)),
@@ -121,9 +123,10 @@ class _Opened:
     """Memory by prompt length, measured while nothing else was open."""
 
 
-def _open(plan: Plan, options: EngineOptions) -> _Opened:
+def _open(plan: Plan, options: EngineOptions, stages: Stages) -> _Opened:
     memory = PeakMemory(on_device=uses_gpu(options.backend))
     engine = MeasuredEngine(plan.model, options)
+    stages("the engine's first passes")
     peaks: dict[int, int | None] = {}
     for nt in sorted(plan.nts):
         engine.prefill(prompt(nt, engine.vocabulary))
@@ -138,7 +141,7 @@ def _walls(
     probe: Probe,
     nt: int,
     notes: list[str],
-    say: Say,
+    stages: Stages,
 ) -> list[Wall]:
     """The walls of the engine, of its other gates and of the peer at each of its ubatches; the engine's own comes first."""
     tokens = prompt(nt, engines[ENGINE].engine.vocabulary)
@@ -146,22 +149,25 @@ def _walls(
         engine_arm(name, opened.engine, opened.peaks[nt], instrument, tokens, plan.traced, notes)
         for name, opened in engines.items()
     ]
-    say(f"nt {nt}: warming up")
     peaks = [arm.peak_bytes() for arm in arms]
     try:
         if plan.peer:
+            stages(f"nt {nt}: opening the peer")
             for arm in peer_arms(plan.model, instrument, tokens, plan.traced, notes):
                 arms.append(arm)
                 arm.prefill()
                 peaks.append(arm.peak_bytes())
         else:
             notes.append("no peer: not asked for")
+        stages(f"nt {nt}: warming up")
         # The first passes load, compile and capture; the last one says how long a round takes.
         warm_ns = [sum(arm.prefill() for arm in arms) for _ in range(WARM_UPS)][-1]
         wanted = planned_rounds(warm_ns, most=plan.samples, least=plan.least_samples, seconds=plan.seconds_per_nt)
         prefills = {arm.name: arm.prefill for arm in arms}
-        rounds = interleaved(prefills, wanted, probe, lambda i, of, why: say(f"nt {nt}: sample {i} of {of}{_because(why)}"))
-        say(f"nt {nt}: tracing")
+        stages(f"nt {nt}: sampling")
+        said = stages.say
+        rounds = interleaved(prefills, wanted, probe, lambda i, of, why: said(f"nt {nt}: sample {i} of {of}{_because(why)}"))
+        stages(f"nt {nt}: tracing")
         walls = [arm.traced_wall() for arm in arms]
     finally:
         _close(arms)

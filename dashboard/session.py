@@ -15,6 +15,7 @@ from benchmarks.attribution.record import ENGINE as ENGINE
 from benchmarks.attribution.record import PEER as PEER
 from benchmarks.attribution.record import Record, Wall
 from benchmarks.attribution.record_files import RecordError
+from benchmarks.report.portrait import stages_text
 
 from .charts.axes import chart_options
 from .charts.chart import Chart
@@ -180,6 +181,7 @@ def describe_measurement(taken: Record, wall: Wall) -> None:
         "machine": f"{machine.name}: {machine.gpu or machine.cpu}, {machine.cores} cores, {machine.os}, "
         f"driver {machine.driver or 'none'}",
         "window": f"{window.id}, {window.started} to {window.ended}",
+        "its time": stages_text(window.stages_ns) if window.stages_ns else "not recorded",
         "instrument": f"{taken.instrument}, version {taken.instrument_version}",
         "model": f"{taken.model.name}, sha256 {taken.model.digest}",
         "engine": f"{wall.engine} {wall.engine_version}, {wall.backend}, ubatch {wall.ubatch}",

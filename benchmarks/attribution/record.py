@@ -12,8 +12,8 @@ import json
 from dataclasses import dataclass, field
 
 RECORD_FORMAT = "minfer-record"
-RECORD_VERSION = 2
-"""2 added ``Decomposition.timeline``; records of version 1 are read as having none."""
+RECORD_VERSION = 3
+"""2 added ``Decomposition.timeline``, 3 ``Window.stages_ns``; older records are read as having none."""
 
 
 ENGINE, PEER = "minfer", "llama.cpp"
@@ -185,6 +185,8 @@ class Window:
     started: str
     ended: str
     conditions: tuple[Conditions, ...] = ()
+    stages_ns: dict[str, int] = field(default_factory=dict)
+    """What the window's own time was spent on, in order; they add up to its length. Empty in records before version 3."""
 
 
 @dataclass(frozen=True, slots=True)

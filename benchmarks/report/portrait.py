@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import statistics
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from ..attribution.attribute import DeviceAnswer
@@ -34,6 +34,12 @@ class Row:
     launches: int | None = None
     gmac: float | None = None
     us_per_gmac: float | None = None
+
+
+def stages_text(stages_ns: Mapping[str, int]) -> str:
+    """How long a window took, in all and stage by stage, in s."""
+    listed = ", ".join(f"{stage} {ns / 1e9:.1f}" for stage, ns in stages_ns.items())
+    return f"{sum(stages_ns.values()) / 1e9:.0f} s: {listed}"
 
 
 def rows(device: DeviceAnswer) -> list[Row]:

@@ -11,7 +11,7 @@ from ..attribution.macs import GMAC
 from ..attribution.pair import ClassPair, Pair, cost_figure, pair
 from ..attribution.record import ENGINE, PEER, ClassTime, Record, Wall
 from ..attribution.spread import Figure, class_figure
-from .portrait import CAUSES
+from .portrait import CAUSES, stages_text
 
 ABSENT = "-"
 
@@ -30,6 +30,8 @@ def render_record(record: Record, subject: str = "") -> str:
             lines += ["", *_wall_lines(record, ours, best_wall(record.walls, PEER, nt))]
     lines += [f"check failed: {check.name}: {check.detail}" for check in record.checks if check.passed is False]
     lines += [f"note: {note}" for note in record.notes]
+    if record.window.stages_ns:
+        lines.append(f"window: {stages_text(record.window.stages_ns)}")
     return "\n".join(lines)
 
 

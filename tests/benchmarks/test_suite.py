@@ -8,6 +8,7 @@ import json
 import os
 import subprocess
 import sys
+from datetime import datetime
 
 import pytest
 
@@ -73,6 +74,11 @@ def test_each_commit_is_measured_with_its_own_engine(measured):
         assert len(wall.samples_ns) >= 3
         assert wall.gates == {"toy": True}
         assert any(note.startswith("no peer: ") for note in record.notes)
+        stages = record.window.stages_ns
+        assert {"opening the engine", "nt 128: sampling", "nt 128: tracing"} <= set(stages)
+        assert all(ns >= 0 for ns in stages.values())
+        lasted = datetime.fromisoformat(record.window.ended) - datetime.fromisoformat(record.window.started)
+        assert sum(stages.values()) <= (lasted.total_seconds() + 0.01) * 1e9
     assert walls["good"]["q4_K GEMM"] >= 2_000_000
     assert walls["slower"]["q4_K GEMM"] >= 20_000_000
 

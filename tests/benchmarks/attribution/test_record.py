@@ -23,7 +23,7 @@ def example() -> r.Record:
     return r.Record(
         commit="0" * 40, commit_time="2026-11-29T00:00:00Z",
         machine=r.Machine("epyc-2core", "AMD EPYC", 2, 24 << 30, "Linux", "3.11"),
-        window=r.Window("w1", "2026-11-29T00:00:00Z", "2026-11-29T00:01:00Z"),
+        window=r.Window("w1", "2026-11-29T00:00:00Z", "2026-11-29T00:01:00Z", stages_ns={"opening": 7}),
         instrument="spans", instrument_version=1,
         model=r.Model("m", "f" * 64, "gemma3", 268_000_000, {"q4_K": 1}), walls=(wall,),
     )
@@ -35,6 +35,13 @@ def test_a_record_read_back_is_equal(tmp_path):
     record_files.append_record(path, example())
     assert record_files.read_records(path) == [example(), example()]
     assert [entry.name for entry in path.parent.iterdir()] == ["0000.jsonl"]
+
+
+def test_a_record_of_before_the_stages_is_read_as_having_none():
+    data = json.loads(example().to_json())
+    data["version"] = 2
+    del data["window"]["stages_ns"]
+    assert record_files.record_from_json(json.dumps(data), "x.jsonl:1").window.stages_ns == {}
 
 
 @pytest.mark.parametrize(

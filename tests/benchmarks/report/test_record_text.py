@@ -62,3 +62,10 @@ def test_failed_checks_are_shown_and_passed_ones_are_not():
 
 def test_the_gap_is_part_of_the_table():
     assert "gap: host code" in render_record(record(OURS))
+
+
+def test_what_the_windows_own_time_went_to_comes_last():
+    stages = {"opening": 2_540_000_000, "tracing": 800_000_000}
+    window = Window("w", "2026-11-29T12:34:56Z", "2026-11-29T12:40:00Z", stages_ns=stages)
+    assert render_record(record(OURS, window=window)).splitlines()[-1] == "window: 3 s: opening 2.5, tracing 0.8"
+    assert "window:" not in render_record(record(OURS))
