@@ -38,11 +38,15 @@ def source_names(folder: Path | None = None) -> list[str]:
 
 
 def cache_folder() -> Path:
-    """Where cubins are kept: ``$MINFER_KERNEL_CACHE``, else ``minfer/cubins`` of the user's cache folder."""
+    """Where cubins are kept: ``$MINFER_KERNEL_CACHE``, else ``minfer/cubins`` of the user's cache folder. Raises KernelError
+    where the user has no home."""
     chosen = os.environ.get("MINFER_KERNEL_CACHE")
     if chosen:
         return Path(chosen)
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "minfer" / "cubins"
+    try:
+        return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "minfer" / "cubins"
+    except RuntimeError as error:
+        raise KernelError(f"kernel cache: {error}; set MINFER_KERNEL_CACHE to a writable folder") from error
 
 
 def target_of(major: int, minor: int) -> str:
@@ -114,12 +118,21 @@ def _read(folder: Path, name: str) -> tuple[str, dict[str, str]]:
 
 
 def keep(path: Path, content: bytes) -> None:
-    """Write by renaming, so that another process never reads half a file. A cache that cannot be written is an error."""
+    """Write by renaming, so that nobody ever reads half a file, not after a crash either; all users may read it. A cache
+    that cannot be written is an error, and nothing of the attempt stays."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.NamedTemporaryFile(dir=path.parent, delete=False) as file:
-            file.write(content)
-        Path(file.name).replace(path)
+        descriptor, name = tempfile.mkstemp(dir=path.parent)
+        try:
+            with os.fdopen(descriptor, "wb") as file:
+                file.write(content)
+                file.flush()
+                os.fsync(descriptor)
+            Path(name).chmod(0o644)
+            Path(name).replace(path)
+        except BaseException:
+            Path(name).unlink(missing_ok=True)
+            raise
     except OSError as error:
         raise KernelError(
             f"kernel cache {path.parent}: {error.strerror or error}; set MINFER_KERNEL_CACHE to a writable folder"

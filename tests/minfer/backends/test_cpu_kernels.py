@@ -27,7 +27,7 @@ SANITISERS = "MINFER_TEST_SANITISERS"
 BUILDS = {"native": host.FLAGS}
 if platform.machine() == "x86_64" and SANITISERS not in os.environ:
     for level in ("x86-64", "x86-64-v3"):
-        BUILDS[level] = tuple(f"-march={level}" if flag == "-march=native" else flag for flag in host.FLAGS)
+        BUILDS[level] = (*host.FLAGS, f"-march={level}")
 KINDS = {q.name: q for q in QUANTISATIONS.values()}
 
 pytestmark = pytest.mark.skipif(shutil.which("cc") is None, reason="no C compiler: install gcc")
