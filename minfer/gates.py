@@ -54,6 +54,7 @@ GATES: tuple[Gate, ...] = (
     Gate("threads", "numpy", 0, "threads of the native kernels; 0: as many as NumPy's BLAS"),
     Gate("weight_cache_bytes", "numpy", 2 << 30, "bytes of weights kept as float32; the others are converted at each use"),
     Gate("fa", "cuda", True, "flash attention on the matrix units; 0: one warp a query, no tiles"),
+    Gate("fa3", "cuda", True, "flash attention on Hopper's warpgroup matrix units, where the heads allow; 0: as other GPUs"),
     Gate("mmq", "cuda", False, "products on the int8 matrix units over q8_1 activations; 0: f16 and cuBLAS"),
     Gate("bt", "cuda", False, "q4_K products from raw nibbles and transposed q8_1 activations; 0: as the other types"),
     Gate("fused", "cuda", True, "q4_K products below 2048 tokens unpack the weights themselves (Hopper); 0: as others"),

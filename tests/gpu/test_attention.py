@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from minfer.backends.cuda import launch
+from minfer.backends.cuda import attention_hopper, launch
 from tests.gpu.support import LENGTHS, distance
 
 
@@ -39,10 +39,12 @@ CASES = [
 
 @pytest.mark.parametrize("m", LENGTHS)
 @pytest.mark.parametrize(("width", "v_width", "window", "softcap", "past"), CASES)
-@pytest.mark.parametrize("variant", ["fa", "plain", "few"])
+@pytest.mark.parametrize("variant", ["fa", "fa3", "plain", "few"])
 def test_attention(gpu, variant, m, width, v_width, window, softcap, past):
     if (variant == "few" and m > 7) or (variant == "plain" and m > 512) or (variant == "fa" and width not in (64, 128, 256)):
         pytest.skip("this variant is not for this shape")
+    if variant == "fa3" and not attention_hopper.can(gpu.device, width, v_width, softcap):
+        pytest.skip("this variant is not for this shape or this GPU")
     random = np.random.default_rng(m + width)
     heads, kv_heads = 6, 2
     q = random.standard_normal((m, heads, width)).astype(np.float16)
@@ -57,6 +59,8 @@ def test_attention(gpu, variant, m, width, v_width, window, softcap, past):
     if variant == "few":
         partial = gpu.poisoned((m, heads, launch.splits_for(past + m), v_width + 2), "f32")
         launch.attention_few(gpu.device, *given, partial, out, state, scale, window, softcap)
+    elif variant == "fa3":
+        attention_hopper.attention(gpu.device, *given, out, state, scale, window)
     else:
         launch.attention(gpu.device, *given, out, state, scale, window, softcap, variant == "fa")
     expected = reference(gpu.device.cupy, q, keys, values, past, scale, window, softcap)

@@ -50,7 +50,7 @@ def test_every_stored_type_gives_the_logits_of_numpy(backend, tmp_path, kind):
     compare(tmp_path / "tiny.gguf", TOKENS)
 
 
-@pytest.mark.parametrize("gates", [{"mmq": True}, {"fa": False}, {"graphs": False}, {"dense": True}])
+@pytest.mark.parametrize("gates", [{"mmq": True}, {"fa": False}, {"fa3": False}, {"graphs": False}, {"dense": True}])
 def test_every_gate_gives_the_logits_of_numpy(backend, tmp_path, gates):
     tiny = Tiny("qwen2", biased=True, type="Q8_0", embedding=256, key_length=64, value_length=64, feed_forward=512)
     write_tiny(tmp_path / "tiny.gguf", tiny)

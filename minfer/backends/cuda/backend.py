@@ -13,7 +13,7 @@ from ...gates import GateValue, resolve
 from ...gguf import Tensor
 from ...rotary import Rotary
 from .. import Backend, Gates, KvCache, Matrix
-from . import experts, fused, launch
+from . import attention_hopper, experts, fused, launch
 from .arrays import Arena, DeviceArray, overlap
 from .cache import CudaKvCache, make_cache
 from .device import Device
@@ -182,6 +182,8 @@ class CudaBackend:
         if m <= launch.FEW_ROWS and max(width, values.shape[2]) <= 256:
             partial = self._arena.take((m, heads, launch.splits_for(position + m), values.shape[2] + 2), "f32")
             launch.attention_few(self.device, q, keys, values, partial, out, self._state, scale, window, softcap)
+        elif self.gates["fa3"] and self.gates["fa"] and attention_hopper.can(self.device, width, values.shape[2], softcap):
+            attention_hopper.attention(self.device, q, keys, values, out, self._state, scale, window)
         else:
             flash = bool(self.gates["fa"])
             launch.attention(self.device, q, keys, values, out, self._state, scale, window, softcap, flash)

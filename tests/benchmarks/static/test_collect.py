@@ -25,7 +25,7 @@ def kernels():
     return collect(CHECKOUT)
 
 
-HOPPER_ONLY = ("fused",)
+HOPPER_ONLY = ("attention_hopper", "fused")
 """Sources whose kernels exist on one target; the others compile to nothing."""
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from minfer.backends.cuda import launch
+from minfer.backends.cuda import attention_hopper, launch
 from minfer.backends.cuda.arrays import DeviceArray
 from minfer.kernels import KernelError
 
@@ -73,6 +73,16 @@ def test_flash_attention_takes_the_widths_it_has_tiles_for():
     assert attention(device, 128) == ("attention_fa_128", (3, 8, 1), 128, (128 + 4 * 64) * 256)
     assert attention(device, 128, softcap=30.0)[0:2] == ("attention_fa_128_cap", (5, 8, 1))
     assert attention(device, 80)[0] == attention(device, 128, flash=False)[0] == "attention_plain"
+
+
+def test_hopper_takes_the_widths_it_has_kernels_for():
+    device = Recorder()
+    assert attention_hopper.can(device, 128, 128, None)
+    assert not attention_hopper.can(device, 128, 64, None)
+    assert not attention_hopper.can(device, 80, 80, None)
+    assert not attention_hopper.can(device, 128, 128, 30.0)
+    device.target = "sm_120"
+    assert not attention_hopper.can(device, 128, 128, None)
 
 
 def test_heads_too_wide_for_any_kernel_are_refused():
