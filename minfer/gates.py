@@ -45,7 +45,7 @@ class Gate:
             return "one of " + ", ".join(str(choice) for choice in self.choices)
         if isinstance(self.default, bool):
             return "0 or 1"
-        return "a whole number" if isinstance(self.default, int) else "a word"
+        return "a whole number, 0 or more" if isinstance(self.default, int) else "a word"
 
 
 GATES: tuple[Gate, ...] = (
@@ -120,7 +120,8 @@ def _parsed(default: GateValue, value: GateValue) -> GateValue | None:
         return True if text in _TRUE else False if text in _FALSE else None
     if isinstance(default, int):
         try:
-            return None if isinstance(value, bool) else int(value)
+            number = None if isinstance(value, bool) else int(value)
         except ValueError:
             return None
+        return None if number is None or number < 0 else number
     return value.strip() if isinstance(value, str) else None

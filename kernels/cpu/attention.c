@@ -91,7 +91,7 @@ INLINE void soften(float* scores, int keys, floats most[2], floats total[2], flo
         for (int key = 0; key < keys; key++) {
             float* here = scores + key * QUERIES + v * LANES;
             floats s = load(here);
-            floats p = choose(s > UNSEEN, exponential(s - maximum), splat(0));
+            floats p = choose(s <= UNSEEN, splat(0), exponential(s - maximum));  // a NaN stays one
             sum += p;
             store(here, p);
         }

@@ -21,6 +21,7 @@ INLINE floats exponential(floats x) {
     return y * (floats)((to_integers(n) + 127) << 23);
 }
 
-INLINE floats logistic(floats x) { return 1.0f / (1.0f + exponential(-x)); }
+// 0 where it would be less than the smallest normal number: times a huge x that would still be something.
+INLINE floats logistic(floats x) { return choose(x < -87.0f, splat(0), 1.0f / (1.0f + exponential(-x))); }
 
 INLINE floats hyperbolic_tangent(floats x) { return 1.0f - 2.0f / (1.0f + exponential(2.0f * x)); }

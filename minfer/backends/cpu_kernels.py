@@ -24,6 +24,9 @@ INTEGER_TYPES = frozenset({"q4_0", "q4_1", "q5_0", "q5_1", "q8_0", "q2_K", "q3_K
 FLOAT_TYPES = frozenset({"f32", "f16", "bf16"})
 DECODED = INTEGER_TYPES | FLOAT_TYPES
 
+MOST_THREADS = 255
+"""That of kernels/cpu/threads.c: the room for more would be taken for nothing."""
+
 MOST_ROWS = 8
 """Rows of activations that the matrix-vector kernel takes; more are better served by a matrix product."""
 
@@ -51,8 +54,8 @@ def address_of(array: NDArray[Any]) -> int:
 
 
 def can_decode(kind: Quantisation, k: int) -> bool:
-    """Whether the kernels read rows of ``k`` weights of this type: 32 at a time."""
-    return kind.name in DECODED and k % 32 == 0
+    """Whether the kernels read rows of ``k`` weights of this type: whole blocks, 32 at a time."""
+    return kind.name in DECODED and k > 0 and k % max(32, kind.block) == 0
 
 
 class CpuKernels:
@@ -60,7 +63,9 @@ class CpuKernels:
 
     def __init__(self, library: ctypes.CDLL, threads: int = 0) -> None:
         """``threads`` 0: as many as NumPy's BLAS uses, so that one setting limits both."""
-        self.threads = threads or blas_threads()
+        self.threads = min(threads or blas_threads(), MOST_THREADS)
+        if self.threads < 1:
+            raise ValueError(f"the kernels got {threads} threads, expected 1 or more, or 0")
         self._call: dict[str, Any] = {}
         for name, arguments in _ARGUMENTS.items():
             function = getattr(library, f"minfer_{name}")
@@ -92,26 +97,28 @@ class CpuKernels:
     def pack(self, x: Float32, packed: Float32) -> None:
         """Round x [m, k] to 16 bits, in the order in which ``integer_product`` reads it."""
         m, k = x.shape
-        _expect(packed.size >= self.packed_floats(m, k) and k % 32 == 0, "pack", x, packed)
+        _expect(m > 0 and k > 0 and k % 32 == 0 and packed.size >= self.packed_floats(m, k), "pack", x, packed)
         self._call["pack"](_in(x), _in(packed), m, k, self.threads)
 
     def integer_product(self, kind: Quantisation, weight: int, k: int, packed: Float32, panels: Float32, y: Float32) -> None:
         """y [m, n] = packed activations [m, k] times the transpose of the weight [n, k]."""
         m, n = y.shape
-        fits = packed.size >= self.packed_floats(m, k) and panels.size >= self.panel_floats(k)
-        _expect(fits and kind.name in INTEGER_TYPES and can_decode(kind, k), "integer_product", packed, panels, y)
+        known = m > 0 and n > 0 and kind.name in INTEGER_TYPES and can_decode(kind, k)
+        fits = known and packed.size >= self.packed_floats(m, k) and panels.size >= self.panel_floats(k)
+        _expect(fits, "integer_product", packed, panels, y)
         self._call["integer_product"](kind.id, weight, _in(packed), _in(y), _in(panels), m, n, k, self.threads)
 
     def rms_norm(self, x: Float32, weight: Float32, y: Float32, epsilon: float) -> None:
         """y [..., d] = x over its root mean square, times weight [d]."""
-        _expect(x.shape == y.shape and weight.shape == x.shape[-1:], "rms_norm", x, weight, y)
+        _expect(x.shape == y.shape and weight.shape == x.shape[-1:] and x.shape[-1] > 0, "rms_norm", x, weight, y)
         d = x.shape[-1]
         self._call["rms_norm"](_in(x), _in(weight), _in(y), x.size // d, d, epsilon, self.threads)
 
     def rope(self, x: Float32, cosine: Float32, sine: Float32, *, interleaved: bool) -> None:
         """Turn x [m, heads, d] in place by the angles of cosine and sine [m, 1, pairs]."""
         (m, heads, d), pairs = x.shape, cosine.shape[-1]
-        _expect(cosine.shape == sine.shape == (m, 1, pairs) and 2 * pairs <= d, "rope", x, cosine, sine)
+        fits = cosine.shape == sine.shape == (m, 1, pairs) and 2 * pairs <= d and heads * d > 0
+        _expect(fits, "rope", x, cosine, sine)
         self._call["rope"](_in(x), _in(cosine), _in(sine), m, heads, d, pairs, int(interleaved), self.threads)
 
     def attention_floats(self, m: int, d: int, dv: int, position: int) -> int:
@@ -134,7 +141,8 @@ class CpuKernels:
 
         The heads of a cache may lie apart. The first token is at ``position``."""
         (m, heads, d), (kv_heads, positions, dv) = q.shape, values.shape
-        fits = keys.shape == (kv_heads, positions, d) and out.shape == (m, heads, dv) and heads % kv_heads == 0
+        fits = keys.shape == (kv_heads, positions, d) and out.shape == (m, heads, dv)
+        fits = fits and kv_heads > 0 and heads % kv_heads == 0
         rows = all(array.strides[1:] == (4 * array.shape[2], 4) for array in (keys, values))
         room = scratch.size >= self.attention_floats(m, d, dv, position) and positions >= position + m
         _expect(fits and rows and room, "attention", q, keys, values, out, scratch)

@@ -46,7 +46,9 @@ def test_each_spelling_of_true(value):
         ({"stages": True}, "", "gate stages: value True"),
         ({"stages": "x"}, "", "gate stages: value 'x'"),
         ({"attention": "cudnn"}, "", "it takes one of auto, mma, wgmma"),
-        (None, "threads=x", "gate threads: value 'x'; it takes a whole number"),
+        (None, "threads=x", "gate threads: value 'x'; it takes a whole number, 0 or more"),
+        (None, "threads=-1", "gate threads: value '-1'; it takes a whole number, 0 or more"),
+        ({"stages": -2}, "", "gate stages: value -2"),
     ],
 )
 def test_bad_settings_are_refused_by_name(overrides, settings, message):

@@ -125,13 +125,22 @@ def test_rope(kernels, m, heads, d, pairs, interleaved):
 @pytest.mark.parametrize("count", [1, 15, 16, 17, 40000])
 def test_gated_activation(kernels, activation, count):
     gate, up = 6 * random(count), random(count, seed=1)
-    gate[: min(count, 4)] = (-1e30, 200, -100, 0)[: min(count, 4)]
+    extremes = (-1e37, 200, -100, 0, -88, -1e4)[:count]
+    gate[: len(extremes)] = extremes
     x, u = gate.astype(np.float64), up.astype(np.float64)
     z = x if activation == "silu" else 2 * np.sqrt(2 / np.pi) * (x + 0.044715 * x**3)
     with np.errstate(over="ignore"):
         expected = x / (1 + np.exp(-z)) * u
     kernels.gated_activation(gate, up, activation)
     np.testing.assert_allclose(gate, expected, rtol=2e-6, atol=1e-7)
+
+
+@pytest.mark.parametrize("activation", ["silu", "gelu"])
+def test_an_activation_that_is_no_number_stays_none(kernels, activation):
+    gate, up = np.array([np.nan, np.inf, -np.inf, 1, 2], np.float32), np.array([1, 1, 1, np.nan, 1], np.float32)
+    kernels.gated_activation(gate, up, activation)
+    # 0 times infinity; as the reference has it.
+    assert (np.isnan(gate).tolist(), gate[1]) == ([True, False, True, True, False], np.inf)
 
 
 @pytest.mark.parametrize("count", [1, 15, 40000])
@@ -157,6 +166,19 @@ def test_attention(kernels, d, dv, position, m, window, softcap):
     kernels.attention(q, keys, values, out, scratch, position, 0.7, window, softcap)
     expected = plain(q, keys[:, : position + m], values[:, : position + m], position, 0.7, window, softcap)
     np.testing.assert_allclose(out.reshape(m, -1), expected, atol=1e-5)
+
+
+@pytest.mark.parametrize("window", [None, 30])
+@pytest.mark.parametrize(("m", "position"), [(70, 0), (3, 30)])
+def test_a_key_that_is_no_number_reaches_every_token_that_sees_it_and_no_other(kernels, m, position, window):
+    q, keys, values = random(m, 2, 8), random(1, position + m, 8, seed=1), random(1, position + m, 8, seed=2)
+    keys[0, position + 1, 3] = np.nan
+    out, scratch = poisoned(m, 2, 8), poisoned(kernels.attention_floats(m, 8, 8, position))
+    kernels.attention(q, keys, values, out, scratch, position, 0.7, window, None)
+    sees = np.arange(m) >= 1
+    if window:
+        sees &= np.arange(m) < 1 + window
+    np.testing.assert_array_equal(np.isnan(out), np.broadcast_to(sees[:, None, None], out.shape))
 
 
 def test_callers_in_two_threads_do_not_disturb_each_other(kernels):
@@ -187,6 +209,16 @@ def test_a_forked_child_has_workers_of_its_own(kernels):
 
 
 def test_shapes_that_do_not_fit_are_refused(kernels):
+    with pytest.raises(ValueError, match=r"kernel mmv: shapes \[1, 32\], \[1, 5\] do not fit"):
+        kernels.mmv(KINDS["q4_K"], 0, random(1, 32), poisoned(1, 5))
+    with pytest.raises(ValueError, match=r"kernel dequantise: shapes \[3, 0\] do not fit"):
+        kernels.dequantise(KINDS["f32"], 0, poisoned(3, 0))
+    with pytest.raises(ValueError, match=r"kernel pack: shapes \[0, 32\]"):
+        kernels.pack(random(0, 32), poisoned(100))
+    with pytest.raises(ValueError, match="kernel integer_product"):
+        kernels.integer_product(KINDS["q8_0"], 0, 32, poisoned(9999), poisoned(9999), poisoned(0, 5))
+    with pytest.raises(ValueError, match="kernel rms_norm"):
+        kernels.rms_norm(random(2, 0), random(0), poisoned(2, 0), 1e-6)
     with pytest.raises(ValueError, match=r"kernel mmv: shapes \[9, 32\], \[9, 5\] do not fit"):
         kernels.mmv(KINDS["q8_0"], 0, random(9, 32), poisoned(9, 5))
     with pytest.raises(ValueError, match="expected contiguous float32"):
