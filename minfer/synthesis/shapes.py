@@ -47,7 +47,8 @@ class Plan:
         return self.name.removeprefix(f"blk.{self.layer}.").removesuffix(".weight")
 
 
-# Qwen2.5's own numbers: config.json of Qwen/Qwen2.5-0.5B, -1.5B, -3B, -7B. Eight layers let tiny hold every branch of a mix.
+# Qwen's own numbers: config.json of Qwen/Qwen2.5-0.5B, -1.5B, -3B, -7B and Qwen/Qwen3-30B-A3B.
+# Eight layers let tiny hold every branch of a mix.
 _TINY = Shape("qwen2", 8, 256, 512, 4, 2, 64, 1024, 4096, 1e6, tied=False)
 SHAPES: dict[str, Shape] = {
     "tiny": _TINY,
@@ -55,6 +56,10 @@ SHAPES: dict[str, Shape] = {
     "qwen2.5-1.5b": Shape("qwen2", 28, 1536, 8960, 12, 2, 128, 151936, 32768, 1e6, tied=True),
     "qwen2.5-3b": Shape("qwen2", 36, 2048, 11008, 16, 2, 128, 151936, 32768, 1e6, tied=True),
     "qwen2.5-7b": Shape("qwen2", 28, 3584, 18944, 28, 4, 128, 152064, 32768, 1e6, tied=False),
+    "qwen3-30b-a3b": Shape(
+        "qwen3moe", 48, 2048, 6144, 32, 4, 128, 151936, 40960, 1e6, tied=False, experts=128, experts_used=8,
+        expert_feed_forward=768,
+    ),
 }
 
 

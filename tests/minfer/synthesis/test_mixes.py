@@ -1,6 +1,7 @@
 """The rules give the mixes that llama.cpp gives real files."""
 
 from collections import Counter
+from math import prod
 
 import pytest
 
@@ -21,13 +22,11 @@ def test_the_7b_is_the_file_that_llama_bench_measured():
     assert sum("ffn_down" in name for name in spared) == 14
     assert [name for name in spared if "blk" not in name] == ["output.weight"]
     assert sum(bytes_of(plan.shape, kind) for kind, plan in chosen.values()) == 4_677_120_000
-    parameters = 0
-    for _, plan in chosen.values():
-        count = 1
-        for extent in plan.shape:
-            count *= extent
-        parameters += count
-    assert parameters == 7_615_616_512
+    assert sum(prod(plan.shape) for _, plan in chosen.values()) == 7_615_616_512
+
+
+def test_the_mixture_has_the_parameters_that_its_makers_state():
+    assert sum(prod(plan.shape) for plan in tensors(named_shape("qwen3-30b-a3b"))) == 30_532_122_624
 
 
 def test_rows_that_are_no_whole_blocks_fall_back():
