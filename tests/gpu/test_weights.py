@@ -75,5 +75,5 @@ def test_products_through_f16(gpu, kind, m):
     x = random.standard_normal((m, 1024)).astype(np.float16)
     expected = x.astype(np.float64) @ dense.astype(np.float64).T
     out = gpu.poisoned((m, 328), "f16")
-    gpu.backend._f16(kind, gpu.put(raw).pointer, 328, gpu.put(x), out)
+    gpu.backend.products.f16(kind, gpu.put(raw).pointer, 328, gpu.put(x), out)
     assert distance(gpu.get(out), expected) < 1e-3

@@ -13,15 +13,13 @@ from ...gates import GateValue, resolve
 from ...gguf import Tensor
 from ...rotary import Rotary
 from .. import Backend, Gates, KvCache, Matrix
-from . import attention_hopper, experts, fused, launch
+from . import attention_hopper, experts, launch
 from .arrays import Arena, DeviceArray, overlap
 from .cache import CudaKvCache, make_cache
 from .device import Device
 from .experts import Routing
 from .graphs import Graphs
-from .integers import MMQ_TYPES, bt, mmq
-from .linear import DeviceMatrix, F16Products, keep_dense, upload_matrix
-from .vectors import VectorProducts
+from .products import Products
 
 _DOWN_SCALE = 1.0 / 16.0
 """The gated activations are stored at a sixteenth: f16 then reaches 1,048,064, and what is lost lies below 1e-6."""
@@ -39,10 +37,8 @@ class CudaBackend:
         self.device = Device()
         self.device.use()
         self._arena = Arena(self.device.allocate)
-        self._f16 = F16Products(self.device)
-        self._vectors = VectorProducts(self.device)
+        self.products = Products(self.device, self._arena, self.gates)
         self._kept: list[Any] = []
-        self._weights = self._dense = 0
         self._cache_bytes = 0
         self._capacity = 0
         self._turns: dict[Rotary, DeviceArray] = {}
@@ -61,12 +57,7 @@ class CudaBackend:
         return DeviceArray(memory.pointer, host.shape, dtype)
 
     def matrix(self, tensor: Tensor) -> Matrix:
-        data = upload_matrix(self.device, tensor)
-        self._weights += data.nbytes
-        if self.gates["dense"]:
-            keep_dense(self.device, tensor, data)
-            self._dense += 0 if data.dense is None else data.dense.nbytes
-        return Matrix(tensor, data)
+        return Matrix(tensor, self.products.upload(tensor))
 
     def vector(self, tensor: Tensor) -> DeviceArray:
         return self._filled(np.ascontiguousarray(tensor.dequantise(), np.float32), "f32")
@@ -85,28 +76,7 @@ class CudaBackend:
         return out
 
     def linear(self, weight: Matrix, x: DeviceArray, bias: DeviceArray | None = None) -> DeviceArray:
-        data: DeviceMatrix = weight.data
-        out = self._arena.take((x.shape[0], weight.n), "f32" if data.wide else "f16")
-        if x.shape[0] <= launch.FEW_ROWS:
-            self._vectors(data.kind, data.pointer, x, out, bias)
-            return out
-        if self.gates["bt"] and data.kind == "q4_K" and weight.n % 2 == 0:
-            bt(self.device, self._arena, data.pointer, x, out)
-        elif self.gates["mmq"] and data.kind in MMQ_TYPES and weight.k % 32 == 0 and weight.n % 2 == 0:
-            mmq(self.device, self._arena, data.kind, data.pointer, x, out)
-        elif self._fuses(data, x.shape[0], weight):
-            fused.fused(self.device, data.pointer, x, out)
-        elif data.dense is not None:
-            self._f16("f16", data.dense.pointer, weight.n, x, out)
-        else:
-            self._f16(data.kind, data.pointer, weight.n, x, out)
-        out.bias = bias
-        return out
-
-    def _fuses(self, data: DeviceMatrix, m: int, weight: Matrix) -> bool:
-        if not self.gates["fused"] or data.wide or data.dense is not None:
-            return False
-        return fused.can(self.device, data.kind, weight.n, weight.k) and fused.pays(m, weight.n)
+        return self.products(weight, x, bias)
 
     def _settled(self, x: DeviceArray) -> DeviceArray:
         """x with nothing left to be added."""
@@ -207,7 +177,7 @@ class CudaBackend:
         return experts.route(self.device, self._arena, self.to_numpy(logits), used)
 
     def expert_linear(self, weight: Matrix, x: DeviceArray, routing: Routing) -> DeviceArray:
-        return experts.products(self.device, self._arena, self._f16, weight, x, routing)
+        return experts.products(self.device, self._arena, self.products.f16, weight, x, routing)
 
     def combine(self, y: DeviceArray, routing: Routing) -> DeviceArray:
         out = self._arena.take((y.shape[0], y.shape[2]), "f16")
@@ -244,18 +214,14 @@ class CudaBackend:
         few = tokens <= launch.FEW_ROWS
 
         def gathering() -> DeviceArray | None:
-            self._vectors.gathers = few
-            try:
+            with self.products.gathering(few):
                 return body()
-            finally:
-                self._vectors.gathers = False
-                self.device.release()
 
         if not self.gates["graphs"]:
             return gathering()
         splits = launch.splits_for(position + tokens) if few else 0
         # A graph holds addresses: of the arena and of the scratch.
-        addresses = (self._arena.generation, self._f16.pointer)
+        addresses = (self._arena.generation, self.products.f16.pointer)
         return self._graphs.run((tokens, rows, splits, *addresses), gathering, eager=few)
 
     def default_ubatch(self, activation_bytes: int) -> int:
@@ -268,12 +234,9 @@ class CudaBackend:
 
     def memory(self) -> dict[str, int]:
         return {
-            "device weights": self._weights,
-            "dequantised weights": self._dense,
+            **self.products.memory(),
             "kv cache": self._cache_bytes,
             "activations": self._arena.nbytes,
-            "scratch f16": self._f16.scratch_bytes,
-            "cublas workspace": self._f16.workspace_bytes,
         }
 
 
