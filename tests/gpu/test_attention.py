@@ -28,12 +28,16 @@ def reference(cupy, q, keys, values, past, scale, window, softcap):
     return np.stack(out, 1).reshape(m, -1)
 
 
+FLASH = (64, 128, 256, 512)
+"""Widths that have tiles."""
 CASES = [
     # width, value width, window, soft cap, past
     (64, 64, None, None, 0), (128, 128, None, None, 0), (256, 256, None, None, 0),
     (64, 64, 100, None, 37), (128, 128, 33, None, 300), (256, 256, 512, None, 1),
     (64, 64, None, 5.0, 3), (128, 128, 70, 5.0, 64), (256, 256, None, 5.0, 129),
     (16, 24, 5, 2.0, 3), (80, 80, None, None, 11),
+    (512, 512, None, None, 0), (512, 512, 40, 5.0, 70), (320, 320, None, None, 9), (576, 512, 90, None, 33),
+    (128, 600, None, 3.0, 64),
 ]  # fmt: skip
 
 
@@ -41,7 +45,8 @@ CASES = [
 @pytest.mark.parametrize(("width", "v_width", "window", "softcap", "past"), CASES)
 @pytest.mark.parametrize("variant", ["fa", "fa3", "plain", "few"])
 def test_attention(gpu, variant, m, width, v_width, window, softcap, past):
-    if (variant == "few" and m > 7) or (variant == "plain" and m > 512) or (variant == "fa" and width not in (64, 128, 256)):
+    tiled = width == v_width and width in FLASH
+    if (variant == "few" and m > 7) or (variant == "plain" and m > 512) or (variant == "fa" and not tiled):
         pytest.skip("this variant is not for this shape")
     if variant == "fa3" and not attention_hopper.can(gpu.device, width, v_width, softcap):
         pytest.skip("this variant is not for this shape or this GPU")

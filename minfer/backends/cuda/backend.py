@@ -149,7 +149,7 @@ class CudaBackend:
         keys, values = cache.layer(layer)
         m, heads, width = self._settled(q).shape
         out = self._arena.take((m, heads * values.shape[2]), "f16")
-        if m <= launch.FEW_ROWS and max(width, values.shape[2]) <= 256:
+        if m <= launch.FEW_ROWS:
             partial = self._arena.take((m, heads, launch.splits_for(position + m), values.shape[2] + 2), "f32")
             launch.attention_few(self.device, q, keys, values, partial, out, self._state, scale, window, softcap)
         elif self.gates["fa3"] and self.gates["fa"] and attention_hopper.can(self.device, width, values.shape[2], softcap):

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from ....kernels import KernelError
 from ..arrays import DeviceArray
 from ..device import Device
-from .checks import blocks, expect
+from .checks import LARGE_SHARED, expect
 
 _SPAN = 64
 """Cache positions that one block of the decode attention takes."""
+_SLICE = 256
+"""Columns of a head's result that one block sums."""
 _FA_TILES = {
     ("64", False): (128, 64),
     ("64", True): (128, 64),
@@ -16,6 +17,8 @@ _FA_TILES = {
     ("128", True): (64, 64),
     ("256", False): (64, 32),
     ("256", True): (64, 32),
+    ("512", False): (64, 32),
+    ("512", True): (64, 32),
 }
 """Queries and keys of a tile, by head width and soft cap, as kernels/attention.cu instantiates them."""
 
@@ -23,6 +26,27 @@ _FA_TILES = {
 def splits_for(end: int) -> int:
     """Blocks a head for the decode attention over ``end`` positions: a power of two, so that graphs can be reused."""
     return 1 << (-(-end // _SPAN) - 1).bit_length()
+
+
+def _slices(v_width: int) -> int:
+    return -(-v_width // _SLICE)
+
+
+def _checked(q: DeviceArray, keys: DeviceArray, values: DeviceArray) -> tuple[int, int, int, int, int]:
+    """Queries, heads, key-value heads, width and value width, of arrays that go together."""
+    m, heads, width = q.shape
+    kv_heads, v_width = values.shape[1:]
+    expect("queries", q, "f16", (m, heads, width), 2)
+    expect("cached keys", keys, "f16", (None, kv_heads, width), 2)
+    expect("cached values", values, "f16", (None, kv_heads, v_width), 2)
+    return m, heads, kv_heads, width, v_width
+
+
+def _tiles(device: Device, width: int, v_width: int, softcap: float | None) -> tuple[int, int] | None:
+    """Queries and keys of a tile, where the flash attention has tiles for such heads on this GPU."""
+    if width != v_width or (width > _SLICE and device.target not in LARGE_SHARED):
+        return None
+    return _FA_TILES.get((str(width), softcap is not None))
 
 
 def attention(
@@ -38,14 +62,8 @@ def attention(
     flash: bool,
 ) -> None:
     """Causal attention of q [m, heads, width] into out [m, heads * width]; ``flash`` where its widths allow."""
-    m, heads, width = q.shape
-    kv_heads, v_width = values.shape[1:]
-    expect("queries", q, "f16", (m, heads, width), 2)
-    expect("cached keys", keys, "f16", (None, kv_heads, width))
-    expect("cached values", values, "f16", (None, kv_heads, v_width))
-    if max(width, v_width) > 256:
-        raise KernelError(f"attention: heads of {max(width, v_width)} dimensions, expected up to 256; use backend numpy")
-    tiles = _FA_TILES.get((str(width), softcap is not None)) if flash and width == v_width else None
+    m, heads, kv_heads, width, v_width = _checked(q, keys, values)
+    tiles = _tiles(device, width, v_width, softcap) if flash else None
     arguments = (
         q.pointer,
         keys.pointer,
@@ -63,14 +81,17 @@ def attention(
         softcap or 0.0,
     )
     if tiles is None:
-        device.kernel("attention", "attention_plain", "PPPPPiiiiiiiff", 128)(
-            device.stream_handle, blocks(m * heads, 4), *arguments
-        )
+        wide = max(width, v_width) > _SLICE
+        kernel = device.kernel("attention", "attention_plain" + "_wide" * wide, "PPPPPiiiiiiiff", 128)
+        kernel(device.stream_handle, (-(-m * heads // 4), _slices(v_width), 1), *arguments)
         return
     rows, columns = tiles
+    slices = _slices(width)
     name = f"attention_fa_{width}" + ("_cap" if softcap is not None else "")
-    kernel = device.kernel("attention", name, "PPPPPiiiiiiiff", 128, (rows + 4 * columns) * width * 2)
-    kernel(device.stream_handle, (-(-m // rows), heads, 1), *arguments)
+    # The queries, and two tiles of keys and of one slice of values.
+    shared = 2 * (rows * width + 2 * columns * (width + width // slices))
+    kernel = device.kernel("attention", name, "PPPPPiiiiiiiff", 128, shared)
+    kernel(device.stream_handle, (-(-m // rows), heads, slices), *arguments)
 
 
 def attention_few(
@@ -86,21 +107,21 @@ def attention_few(
     softcap: float | None,
 ) -> None:
     """As ``attention``, for few queries: ``partial`` f32 [m, heads, splits, width + 2] says over how many blocks."""
-    m, heads, width = q.shape
-    splits, v_width = partial.shape[2], values.shape[2]
-    expect("queries", q, "f16", (m, heads, width), 2)
+    m, heads, kv_heads, width, v_width = _checked(q, keys, values)
+    splits = partial.shape[2]
     expect("partial attention", partial, "f32", (m, heads, splits, v_width + 2))
-    decode = device.kernel("attention", "attention_decode", "PPPPPiiiiiiffi", 128)
+    wide = max(width, v_width) > _SLICE
+    decode = device.kernel("attention", "attention_decode" + "_wide" * wide, "PPPPPiiiiiiffi", 128)
     decode(
         device.stream_handle,
-        (heads, splits, m),
+        (heads * _slices(v_width), splits, m),
         q.pointer,
         keys.pointer,
         values.pointer,
         partial.pointer,
         state.pointer,
         heads,
-        keys.shape[1],
+        kv_heads,
         width,
         v_width,
         heads * width,

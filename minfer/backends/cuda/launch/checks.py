@@ -5,6 +5,9 @@ from __future__ import annotations
 from ....kernels import KernelError
 from ..arrays import DeviceArray
 
+LARGE_SHARED = ("sm_80", "sm_90a")
+"""Targets whose blocks may have 160 KiB of shared memory and more; of the others that were looked at, each gives 99 KiB."""
+
 
 def expect(what: str, array: DeviceArray, dtypes: str, shape: tuple[int | None, ...], multiple: int = 1) -> None:
     """Raise KernelError unless ``array`` has one of the types, the shape (None: any), and rows of whole ``multiple``s."""

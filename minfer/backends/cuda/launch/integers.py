@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from ..arrays import DeviceArray
 from ..device import Device
-from .checks import blocks, expect
+from .checks import LARGE_SHARED, blocks, expect
 
-_TWO_STAGES = ("sm_80", "sm_90a")
 _BT_STAGE, _BT_SCALES = 128 * 256 + 128 * 144 + 8 * 128 * 8, 8 * 128 * 8
 """Shared memory of kernels/bt.cu: a stage of activations, weights and activation scales; the weights' scales."""
 
@@ -52,7 +51,7 @@ def bt(device: Device, weights: int, q: DeviceArray, scales: DeviceArray, out: D
     padded, k = q.shape
     expect("the product's quantised input", q, "u8", (-(-m // 128) * 128, None), 256)
     expect("a matrix product's result", out, "f16 f32", (m, n), 2)
-    stages = 2 if device.target in _TWO_STAGES else 1
+    stages = 2 if device.target in LARGE_SHARED else 1
     kernel = device.kernel("bt", "gemm_q4_K_bt", "PPPPiiiifi", 256, stages * _BT_STAGE + _BT_SCALES)
     pointers = weights, q.pointer, scales.pointer, out.pointer
     grid = (-(-n // 128), padded // 128, 1)

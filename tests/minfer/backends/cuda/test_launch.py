@@ -85,9 +85,19 @@ def test_hopper_takes_the_widths_it_has_kernels_for():
     assert not attention_hopper.can(device, 128, 128, None)
 
 
-def test_heads_too_wide_for_any_kernel_are_refused():
-    with pytest.raises(KernelError, match="heads of 512 dimensions, expected up to 256"):
-        attention(Recorder(), 512)
+def test_wide_heads_are_summed_in_slices():
+    device = Recorder()
+    assert attention(device, 512) == ("attention_fa_512", (5, 8, 2), 128, 160 * 1024)
+    assert attention(device, 512, softcap=30.0)[:2] == ("attention_fa_512_cap", (5, 8, 2))
+    assert attention(device, 600)[:2] == ("attention_plain_wide", (600, 3, 1))
+    device.target = "sm_120"
+    assert attention(device, 512)[:2] == ("attention_plain_wide", (600, 2, 1))
+    cache = f16(512, 2, 320)
+    launch.attention_few(device, f16(2, 8, 320), cache, cache, f32(2, 8, 4, 322), f16(2, 2560), STATE, 0.1, None, None)
+    assert [launched[:2] for launched in device.launches[-2:]] == [
+        ("attention_decode_wide", (16, 4, 2)),
+        ("attention_combine", (8, 2, 1)),
+    ]
 
 
 @pytest.mark.parametrize(("target", "stages"), [("sm_90a", 2), ("sm_80", 2), ("sm_120", 1), ("sm_86", 1)])
