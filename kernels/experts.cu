@@ -1,27 +1,95 @@
-// experts: rows to and from the experts of a mixture.
+// experts: which experts of a mixture each token takes, the choices in the order of their experts, and the sum of the results.
 //
-// minfer_gather_rows    out f16 [count, width] = x[rows[i]]; rows int32 [count]
-// minfer_scatter_rows   out f16 [.., width]: out[rows[i]] = x[i]
-// minfer_moe_combine        out f16 [m, width] = sum over used of weights f32 [m, used] * y f16 [m, used, width]
-// width is a multiple of 8
+// A choice is one expert of one token: number token * used + u for the token's u-th. Nothing here or in expert_gemm.cu needs a number
+// on the host: a pass over a mixture is launched, and kept as a graph, like any other.
+//
+// minfer_router_top    scores f32 [m, experts] -> chosen int32 [m, used], highest first, equal ones by their number, what is not a
+//                      number last (as NumPy sorts); weights f32 [m, used], the softmax over the chosen
+// minfer_router_group  chosen int32 [choices] -> order int32 [choices]: the choices of expert 0 as they come, then of expert 1, ...
+//                      tiles int32 [choices / tokens + experts, 4]: expert, first place in `order`, the place after the last, of at
+//                      most `tokens` choices of one expert; some tiles are empty. One block an expert
+// minfer_moe_combine   out f16 [m, width] = sum over used of weights f32 [m, used] * y f16 [m, used, width]; width is a multiple of 8
 //
 // Variants tried
-//   one thread, eight elements   current
+//   _top      one warp a token, one pass over its scores for each choice                     current
+//   _group    each block counts the choices below its expert's and its own, then places its own: no atomics, always the same
+//             order. Expert e's tiles begin at place first / tokens + e, which no other expert reaches: no sum over experts     current
+//   _combine  one thread, eight elements   current
 #include "common.cuh"
 
-DEVICE void move_rows(const f16* x, const int* rows, f16* out, int count, int width, bool gather) {
-    const int chunks = width / 8;
-    const long long index = (long long)blockIdx.x * blockDim.x + threadIdx.x;
-    if (index >= (long long)count * chunks) return;
-    const long long i = index / chunks, e = index % chunks * 8, row = rows[i];
-    *(uint4*)(out + (gather ? i : row) * width + e) = *(const uint4*)(x + (gather ? row : i) * width + e);
+constexpr u32 ALL = 0xffffffffu;
+constexpr int GROUP_THREADS = 1024, GROUP_WARPS = GROUP_THREADS / 32;
+
+// Greater for a greater score; 0 for what is not a number.
+DEVICE u32 rank_of(float score) {
+    const u32 bits = __float_as_uint(score + 0.0f);  // -0 becomes 0: they are equal
+    if ((bits & 0x7fffffffu) > 0x7f800000u) return 0;
+    return bits & 0x80000000u ? ~bits : bits | 0x80000000u;
 }
 
-KERNEL(256) minfer_gather_rows(const f16* x, const int* rows, f16* out, int count, int width) {
-    move_rows(x, rows, out, count, width, true);
+KERNEL(128) minfer_router_top(const float* scores, int* chosen, float* weights, int m, int experts, int used) {
+    const int token = blockIdx.x * 4 + (threadIdx.x >> 5), lane = threadIdx.x & 31;
+    if (token >= m) return;
+    const float* row = scores + (long long)token * experts;
+    chosen += (long long)token * used;
+    weights += (long long)token * used;
+    // Rank and complement of the number make one key, greater the earlier; the next choice is the greatest key below the last one's.
+    u64 last = ~0ull;
+    float top = 0.0f, total = 0.0f;
+    for (int u = 0; u < used; u++) {
+        u64 best = 0;
+        for (int e = lane; e < experts; e += 32) {
+            const u64 key = (u64)rank_of(row[e]) << 32 | (u32)~e;
+            if (key < last && key > best) best = key;
+        }
+        const u32 rank = __reduce_max_sync(ALL, (u32)(best >> 32));
+        const u32 complement = __reduce_max_sync(ALL, (u32)(best >> 32) == rank ? (u32)best : 0u);
+        last = (u64)rank << 32 | complement;
+        const int expert = (int)~complement;
+        const float score = row[expert];
+        if (u == 0) top = score;
+        const float weight = expf(score - top);
+        total += weight;
+        if (lane == (u & 31)) {
+            chosen[u] = expert;
+            weights[u] = weight;
+        }
+    }
+    for (int u = lane; u < used; u += 32) weights[u] /= total;
 }
-KERNEL(256) minfer_scatter_rows(const f16* x, const int* rows, f16* out, int count, int width) {
-    move_rows(x, rows, out, count, width, false);
+
+KERNEL(GROUP_THREADS) minfer_router_group(const int* chosen, int* order, int4* tiles, int choices, int tokens) {
+    __shared__ int lower_of[GROUP_WARPS], equal_of[GROUP_WARPS];
+    const int expert = blockIdx.x, warp = threadIdx.x >> 5, lane = threadIdx.x & 31;
+    const int span = (choices + GROUP_THREADS - 1) / GROUP_THREADS * 32;  // choices that a warp looks at
+    const int begin = min(warp * span, choices), end = min(begin + span, choices);
+    int lower = 0, equal = 0;
+    for (int i = begin + lane; i < end; i += 32) {
+        const int other = chosen[i];
+        lower += other < expert;
+        equal += other == expert;
+    }
+    lower = __reduce_add_sync(ALL, lower);
+    equal = __reduce_add_sync(ALL, equal);
+    if (lane == 0) {
+        lower_of[warp] = lower;
+        equal_of[warp] = equal;
+    }
+    __syncthreads();
+    const int first = __reduce_add_sync(ALL, lower_of[lane]), count = __reduce_add_sync(ALL, equal_of[lane]);
+    int place = first + __reduce_add_sync(ALL, lane < warp ? equal_of[lane] : 0);
+    for (int i = begin; i < end; i += 32) {
+        const bool own = i + lane < end && chosen[i + lane] == expert;
+        const u32 owners = __ballot_sync(ALL, own);
+        if (own) order[place + __popc(owners & ((1u << lane) - 1u))] = i + lane;
+        place += __popc(owners);
+    }
+    // The next expert's tiles begin at (first + count) / tokens + expert + 1.
+    const int places = (first + count) / tokens - first / tokens + 1;
+    for (int i = threadIdx.x; i < places; i += GROUP_THREADS) {
+        const int from = first + i * tokens;
+        tiles[first / tokens + expert + i] = make_int4(expert, from, min(from + tokens, first + count), 0);
+    }
 }
 
 KERNEL(256) minfer_moe_combine(const f16* y, const float* weights, f16* out, int m, int used, int width) {

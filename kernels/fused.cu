@@ -18,7 +18,7 @@
 //                         for [3584, 18944] at 512 tokens (cuBLAS alone 736, with dequantise.cu 510)            current, for few tiles
 //   cluster of two rows   each block brings half of the activations to both: 1 % faster at 3325 tokens, slower at 512
 //   cp.async              a warpgroup copies 16 bytes a lane: 475 and 350 TFLOP/s, its addresses alone took longer than the products
-#include "blocks.cuh"
+#include "f16_blocks.cuh"
 #include "hopper.cuh"
 
 #if defined(__CUDA_ARCH_FEAT_SM90_ALL)
@@ -28,20 +28,6 @@ constexpr int W_BYTES = ROWS * BLOCK;
 // A buffer of weights holds a whole block's 256 columns. The copier, which has seen step i - STAGES consumed, overwrites the
 // buffer of step i - 4 * BUFFERS to i - 4 * BUFFERS + 3.
 static_assert(STAGES <= 4 * BUFFERS - 3);
-
-// Scale and negated minimum, as packed f16, of sub-blocks 2 c and 2 c + 1 of the block at `header`.
-DEVICE void scales_of(const u8* header, int c, u32 (&out)[2]) {
-    const uint4 words = *(const uint4*)header;
-    const float d = low_f16(words.x), dmin = high_f16(words.x);
-#pragma unroll
-    for (int i = 0; i < 2; i++) {
-        const int shift = 8 * ((2 * c + i) & 3);
-        const u32 low = words.y >> shift, middle = words.z >> shift, high = words.w >> shift;
-        const u32 scale = c < 2 ? low & 63u : (high & 15u) | ((low >> 2) & 48u);
-        const u32 minimum = c < 2 ? middle & 63u : ((high >> 4) & 15u) | ((middle >> 2) & 48u);
-        out[i] = pack_f16(d * (float)scale, -dmin * (float)minimum);
-    }
-}
 
 // Two small integers, in bits 0 to 3 and 16 to 19, times a scale plus a minimum.
 DEVICE u32 weight_pair(u32 q, u32 scale, u32 minimum) {
@@ -98,8 +84,8 @@ DEVICE void multiply(float (&d)[TOKENS / 2], u32& step, int columns, const u8* m
     u32 a[2][16], scales[2][2];
     const u8* block = mine + (step / 4) % BUFFERS * W_BYTES;
     barrier_wait(full + 8 * (step % STAGES), step / STAGES & 1);
-    scales_of(block, c, scales[0]);
-    scales_of(block + 8 * BLOCK, c, scales[1]);
+    scales_of_pair(block, c, scales[0]);
+    scales_of_pair(block + 8 * BLOCK, c, scales[1]);
     unpack(a[0], block + 16 + 2 * c, scales, 0);
     for (int depth = 0; depth < columns; depth += 256) {
 #pragma unroll
@@ -118,8 +104,8 @@ DEVICE void multiply(float (&d)[TOKENS / 2], u32& step, int columns, const u8* m
                 barrier_wait(full + 8 * (next % STAGES), next / STAGES & 1);
                 if (j == 3) {
                     block = mine + (next / 4) % BUFFERS * W_BYTES;
-                    scales_of(block, c, scales[0]);
-                    scales_of(block + 8 * BLOCK, c, scales[1]);
+                    scales_of_pair(block, c, scales[0]);
+                    scales_of_pair(block + 8 * BLOCK, c, scales[1]);
                 }
                 unpack(a[(j + 1) & 1], block + 16 + 32 * ((j + 1) & 3) + 2 * c, scales, (j + 1) & 3);
             }

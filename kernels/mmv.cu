@@ -13,6 +13,7 @@
 //   q4_K, q6_K  on the matrix units, activations exact: see mmv_tile.cuh. On an H200 2.35 TB/s of gate or up, 2.5 of the head;
 //               2 to 4 stages and 2 to 14 warps a block are within a tenth of each other                       current
 //   _group      up to three matrices of one input in a launch: at a decode step                                current
+//   _experts    each row's matrix is that of the expert which the router chose for it; x row blockIdx.y / share, m = choices
 #include "mmv_tile.cuh"
 
 constexpr int ROWS = 4, THREADS = 128;
@@ -34,11 +35,12 @@ DEVICE void finish(const float (&sum)[ROWS], const float* bias, void* out, int f
     }
 }
 
+DEVICE const f16* row_of(const f16* x, int k) { return x + (long long)blockIdx.y * k; }
+
 template <class T>
-DEVICE void mmv(const u8* weights, const f16* x, const float* bias, void* out, int n, int k, float scale, int wide) {
+DEVICE void mmv(const u8* weights, const f16* row, const float* bias, void* out, int n, int k, float scale, int wide) {
     const int first = blockIdx.x * ROWS;
     const long long row_bytes = (long long)(k / T::block) * T::bytes;
-    const f16* row = x + (long long)blockIdx.y * k;
     float sum[ROWS];
 #pragma unroll
     for (int r = 0; r < ROWS; r++) sum[r] = 0.0f;
@@ -60,10 +62,10 @@ DEVICE void mmv(const u8* weights, const f16* x, const float* bias, void* out, i
 }
 
 KERNEL(256) minfer_mmv_q4_K(const u8* weights, const f16* x, const float* bias, void* out, int n, int k, float scale, int wide) {
-    mmv_tile<TileQ4>(blockIdx.x, weights, x, bias, out, n, k, scale, wide);
+    mmv_tile<TileQ4>(blockIdx.x, weights, row_of(x, k), bias, out, n, k, scale, wide);
 }
 KERNEL(256) minfer_mmv_q6_K(const u8* weights, const f16* x, const float* bias, void* out, int n, int k, float scale, int wide) {
-    mmv_tile<TileQ6>(blockIdx.x, weights, x, bias, out, n, k, scale, wide);
+    mmv_tile<TileQ6>(blockIdx.x, weights, row_of(x, k), bias, out, n, k, scale, wide);
 }
 
 // Several matrices that meet the same activations, in one launch: queries, keys and values, or gate and up. Each part is its
@@ -90,9 +92,9 @@ DEVICE void mmv_group(const f16* x, int k, float scale, const Part& first, const
         }
     }
     if (mixed && part.type == 6)
-        mmv_tile<TileQ6>(tile, part.weights, x, part.bias, part.out, part.n, k, scale, 0);
+        mmv_tile<TileQ6>(tile, part.weights, row_of(x, k), part.bias, part.out, part.n, k, scale, 0);
     else
-        mmv_tile<TileQ4>(tile, part.weights, x, part.bias, part.out, part.n, k, scale, 0);
+        mmv_tile<TileQ4>(tile, part.weights, row_of(x, k), part.bias, part.out, part.n, k, scale, 0);
 }
 
 #define PARTS \
@@ -108,6 +110,20 @@ KERNEL_RESIDENT(256, 2) minfer_mmv_group(const f16* x, int k, float scale, PARTS
 #define VARIANT(name, type)                                                                                               \
     KERNEL(THREADS) minfer_mmv_##name(const u8* weights, const f16* x, const float* bias, void* out, int n, int k, float scale, \
                                       int wide) {                                                                           \
-        mmv<type>(weights, x, bias, out, n, k, scale, wide);                                                                \
+        mmv<type>(weights, row_of(x, k), bias, out, n, k, scale, wide);                                                     \
     }
 EACH_SIMPLE_TYPE(VARIANT)
+
+// Experts of a mixture: result row blockIdx.y is that of one choice (experts.cu), whose expert stands in device memory.
+template <class T>
+DEVICE const u8* expert_of(const u8* weights, const int* chosen, int n, int k) {
+    return weights + chosen[blockIdx.y] * (n * ((long long)(k / T::block) * T::bytes));
+}
+DEVICE const f16* choice_of(const f16* x, int k, int share) { return x + (long long)(blockIdx.y / share) * k; }
+
+#define EXPERTS const u8 *weights, const f16 *x, const int *chosen, f16 *out, int n, int k, int share, float scale
+#define EXPERT(T) expert_of<T>(weights, chosen, n, k), choice_of(x, k, share), nullptr, out, n, k, scale, 0
+KERNEL(256) minfer_mmv_q4_K_experts(EXPERTS) { mmv_tile<TileQ4>(blockIdx.x, EXPERT(Q4_K)); }
+KERNEL(256) minfer_mmv_q6_K_experts(EXPERTS) { mmv_tile<TileQ6>(blockIdx.x, EXPERT(Q6_K)); }
+#define EXPERT_VARIANT(name, type) KERNEL(THREADS) minfer_mmv_##name##_experts(EXPERTS) { mmv<type>(EXPERT(type)); }
+EACH_SIMPLE_TYPE(EXPERT_VARIANT)

@@ -6,7 +6,7 @@
 // each sub-block's sum comes out by itself and meets its scale once. Activations stay f16, sums f32: nothing is approximated.
 // Raw bytes come through shared memory by cp.async, several blocks ahead.
 #pragma once
-#include "blocks.cuh"
+#include "f16_blocks.cuh"
 
 constexpr int TILE_ROWS = 16, X_BYTES = 512;
 constexpr u32 ONES = 0x3c003c00u;
@@ -83,12 +83,6 @@ struct TileQ4 {
     }
 };
 
-// Four bytes of shared memory at an even address.
-DEVICE u32 shared_u32_even(const u8* p) {
-    const u32* aligned = (const u32*)((u64)p & ~3ull);
-    return (u64)p & 2 ? __funnelshift_r(aligned[0], aligned[1], 16) : aligned[0];
-}
-
 struct TileQ6 {
     // A block of 210 bytes begins at any even address: the 14 aligned pieces around it are read.
     static constexpr int bytes = Q6_K::bytes, pieces = 14, pitch = 240, stages = 3;
@@ -145,7 +139,7 @@ struct TileQ6 {
 
 // Shared memory of a block of threads: T::stages tiles a warp, each 16 rows and the activations that meet them.
 template <class T>
-DEVICE void mmv_tile(int tile_of_rows, const u8* weights, const f16* x, const float* bias, void* out, int n, int k, float scale,
+DEVICE void mmv_tile(int tile_of_rows, const u8* weights, const f16* row_x, const float* bias, void* out, int n, int k, float scale,
                      int wide) {
     extern __shared__ __align__(128) u8 shared[];
     constexpr int STAGE = TILE_ROWS * T::pitch + X_BYTES, PIECES = TILE_ROWS * T::pieces;
@@ -154,7 +148,6 @@ DEVICE void mmv_tile(int tile_of_rows, const u8* weights, const f16* x, const fl
     const long long row_bytes = (long long)blocks * T::bytes;
     const u8* end = weights + n * row_bytes;
     u8* mine = shared + warp * T::stages * STAGE;
-    const f16* row_x = x + (long long)blockIdx.y * k;
 
     const auto piece_at = [&](int i, int block, u32& to, const u8*& from) {
         const int row = i / T::pieces, piece = i - row * T::pieces;

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import minfer
-from minfer.backends.cuda import fused
+from minfer.backends.cuda import fused, launch
 from minfer.synthesis.write import synthesise
 from tests.gpu.support import distance
 from tests.minfer.models.test_architectures import CASES, TOKENS
@@ -41,6 +41,60 @@ ROUTED_BOUND = 3e-2
 def test_every_architecture_gives_the_logits_of_numpy(backend, tmp_path, name, ubatch):
     write_tiny(tmp_path / "tiny.gguf", CASES[name])
     compare(tmp_path / "tiny.gguf", TOKENS, ROUTED_BOUND if CASES[name].experts else BOUND, ubatch=ubatch)
+
+
+@pytest.mark.parametrize(("keys", "values"), [(320, 320), (512, 512), (264, 512)])
+def test_heads_wider_than_a_slice_give_the_logits_of_numpy(backend, tmp_path, keys, values):
+    write_tiny(tmp_path / "tiny.gguf", Tiny("llama", key_length=keys, value_length=values))
+    compare(tmp_path / "tiny.gguf", TOKENS)
+
+
+@pytest.mark.parametrize("kind", TYPES)
+@pytest.mark.parametrize("used", [1, 8, 3])
+def test_a_mixture_of_every_stored_type_gives_the_logits_of_numpy(backend, tmp_path, kind, used):
+    tiny = Tiny("qwen3moe", experts=8, experts_used=used, type=kind, embedding=64, feed_forward=96)
+    write_tiny(tmp_path / "tiny.gguf", tiny)
+    compare(tmp_path / "tiny.gguf", TOKENS, ROUTED_BOUND)
+
+
+def off_by(seen, expected):
+    """``distance`` of each row."""
+    return np.array([distance(*rows) for rows in zip(seen, expected, strict=True)])
+
+
+@pytest.mark.parametrize("gates", [{}, {"graphs": False}, {"mmq": True}, {"dense": True}])
+def test_a_mixture_of_q4_k_and_q6_k_gives_the_logits_of_numpy(backend, tmp_path, gates):
+    """In eight layers of random routers a few tokens meet two experts that are nearly equal; most do not."""
+    synthesise(tmp_path / "tiny.gguf", "tiny", "q4_k_m", architecture="qwen3moe")
+    tokens = np.random.default_rng(1).integers(0, 1024, 40)
+    expected = minfer.load(tmp_path / "tiny.gguf", backend="numpy").logits(tokens)
+    engine = minfer.load(tmp_path / "tiny.gguf", backend="cuda", gates=gates)
+    seen = engine.logits(tokens)
+    steps = [engine.prefill(tokens[:5])] + [engine.decode(token) for token in tokens[5:]]
+    for rows, wanted in ((seen, expected), (steps, expected[4:])):
+        assert np.median(off_by(rows, wanted)) < (QUANTISED_BOUND if "mmq" in gates else 1e-2)
+        assert max(off_by(rows, wanted)) < 0.5
+
+
+def test_a_pass_over_a_mixture_is_replayed_as_a_graph(backend, tmp_path, monkeypatch):
+    synthesise(tmp_path / "tiny.gguf", "tiny", "q4_k_m", architecture="qwen3moe")
+    engine = minfer.load(tmp_path / "tiny.gguf", backend="cuda")
+    routed, waits = [], []
+    route, fetch = launch.router_top, engine.backend.device.fetch
+    monkeypatch.setattr(launch, "router_top", lambda *given: (routed.append(1), route(*given))[1])
+    monkeypatch.setattr(engine.backend.device, "fetch", lambda *given: (waits.append(1), fetch(*given))[1])
+    tokens = np.random.default_rng(1).integers(0, 1024, 40)
+    # The first pass makes memory, the second finds its last place, the third is captured.
+    passes = [engine.prefill(tokens) for _ in range(3)]
+    launched = len(routed)
+    passes += [engine.prefill(tokens) for _ in range(3)]
+    assert len(routed) == launched == 3 * engine.config.layers
+    # The host waits for the logits alone.
+    assert len(waits) == len(passes)
+    assert all((seen == passes[0]).all() for seen in passes)
+    steps = [engine.decode(token) for token in (5, 6, 7)]
+    assert len(routed) == launched + 2 * engine.config.layers
+    assert len(waits) == len(passes) + len(steps)
 
 
 @pytest.mark.parametrize("kind", TYPES)

@@ -97,20 +97,6 @@ def test_sums_and_soft_cap(gpu, m):
     np.testing.assert_allclose(gpu.get(residual), 0.5 * np.tanh((x + y) / 0.5), atol=1e-6)
 
 
-def test_rows_of_experts(gpu):
-    random = np.random.default_rng(0)
-    x, weights = random.standard_normal((11, 64)).astype(np.float16), random.random((5, 2)).astype(np.float32)
-    rows = random.permutation(11)[:7].astype(np.int32)
-    gathered, scattered = gpu.poisoned((7, 64), "f16"), gpu.poisoned((11, 64), "f16")
-    launch.move_rows(gpu.device, "gather", gpu.put(x), gpu.put(rows), gathered)
-    np.testing.assert_array_equal(gpu.get(gathered), x[rows])
-    launch.move_rows(gpu.device, "scatter", gathered, gpu.put(rows), scattered)
-    np.testing.assert_array_equal(gpu.get(scattered)[rows], x[rows])
-    y, out = x[:10].reshape(5, 2, 64), gpu.poisoned((5, 64), "f16")
-    launch.combine(gpu.device, gpu.put(y), gpu.put(weights), out)
-    assert distance(gpu.get(out), np.einsum("mun,mu->mn", y.astype(np.float64), weights)) < 5e-4
-
-
 @pytest.mark.parametrize("m", LENGTHS)
 def test_norm_of_a_residual_sum(gpu, m):
     random = np.random.default_rng(m)

@@ -13,11 +13,11 @@ from ...gates import GateValue, resolve
 from ...gguf import Tensor
 from ...rotary import Rotary
 from .. import Backend, Gates, KvCache, Matrix
-from . import attention_hopper, experts, launch
+from . import attention_hopper, launch
 from .arrays import Arena, DeviceArray, overlap
 from .cache import CudaKvCache, make_cache
 from .device import Device
-from .experts import Routing
+from .experts import Experts, Routing
 from .graphs import Graphs
 from .products import Products
 
@@ -38,6 +38,7 @@ class CudaBackend:
         self.device.use()
         self._arena = Arena(self.device.allocate)
         self.products = Products(self.device, self._arena, self.gates)
+        self._experts = Experts(self.device, self._arena)
         self._kept: list[Any] = []
         self._cache_bytes = 0
         self._capacity = 0
@@ -172,17 +173,13 @@ class CudaBackend:
         return DeviceArray(gate.pointer, gate.shape, "f16", 1.0 / _DOWN_SCALE)
 
     def route(self, logits: DeviceArray, used: int) -> Routing:
-        """The one round trip of a mixture: which experts a token needs is decided on the host."""
-        self._graphs.refuse()
-        return experts.route(self.device, self._arena, self.to_numpy(logits), used)
+        return self._experts.route(logits, used)
 
     def expert_linear(self, weight: Matrix, x: DeviceArray, routing: Routing) -> DeviceArray:
-        return experts.products(self.device, self._arena, self.products.f16, weight, x, routing)
+        return self._experts.products(weight, x, routing)
 
     def combine(self, y: DeviceArray, routing: Routing) -> DeviceArray:
-        out = self._arena.take((y.shape[0], y.shape[2]), "f16")
-        launch.combine(self.device, y, routing.weights, out)
-        return out
+        return self._experts.combine(y, routing)
 
     def softcap(self, x: DeviceArray, cap: float) -> DeviceArray:
         launch.soft_cap(self.device, x, cap)

@@ -1,64 +1,76 @@
-"""A mixture of experts: which of them each token needs is decided on the host, their products run here."""
+"""A mixture of experts, all of it on the device: its passes are graphs like any other."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-import numpy as np
-from numpy.typing import NDArray
-
 from .. import Matrix
 from . import launch
 from .arrays import Arena, DeviceArray
 from .device import Device
-from .linear import DeviceMatrix, F16Products
+from .linear import DeviceMatrix
+
+_FULL_TILE = 80
+"""Choices an expert from which the larger tile pays, on average: each tile decodes its expert's weights anew."""
 
 
 @dataclass(frozen=True, slots=True)
 class Routing:
-    """Experts of each token, on the host, and their weights f32 [m, used], on the device."""
+    """The experts of each token, i32 [m, used], and their weights, f32 [m, used]; for many tokens also the choices in the
+    order of their experts, with the tiles of one expert for each number of choices a tile."""
 
-    experts: NDArray[np.int64]
+    chosen: DeviceArray
     weights: DeviceArray
+    order: DeviceArray | None
+    tiles: dict[int, DeviceArray]
 
 
-def route(device: Device, arena: Arena, scores: NDArray[np.float32], used: int) -> Routing:
-    """The ``used`` highest of each token's scores [m, experts], and the softmax over them."""
-    chosen = np.argsort(-scores, axis=-1, kind="stable")[:, :used]
-    weights = np.exp(np.take_along_axis(scores, chosen, -1) - np.take_along_axis(scores, chosen[:, :1], -1))
-    weights /= weights.sum(axis=-1, keepdims=True)
-    device_weights = arena.take(weights.shape, "f32")
-    device.upload(device_weights.pointer, np.ascontiguousarray(weights, np.float32))
-    return Routing(chosen, device_weights)
+class Experts:
+    """Routes tokens to experts and multiplies each by those that it was sent to."""
+
+    def __init__(self, device: Device, arena: Arena) -> None:
+        self._device, self._arena = device, arena
+
+    def route(self, scores: DeviceArray, used: int) -> Routing:
+        """The ``used`` highest of each token's scores f32 [m, experts], the softmax over them, and who shares an expert."""
+        m = scores.shape[0]
+        chosen, weights = self._arena.take((m, used), "i32"), self._arena.take((m, used), "f32")
+        launch.router_top(self._device, scores, chosen, weights)
+        if m <= launch.FEW_ROWS:
+            return Routing(chosen, weights, None, {})
+        return Routing(chosen, weights, self._arena.take((m * used,), "i32"), {})
+
+    def products(self, weight: Matrix, x: DeviceArray, routing: Routing) -> DeviceArray:
+        """Each token's x [m, k], or each choice's x [m, used, k], through its experts: f16 [m, used, n]."""
+        data: DeviceMatrix = weight.data
+        experts, n, k = weight.tensor.shape
+        m, used = routing.chosen.shape
+        out = self._arena.take((m * used, n), "f16")
+        rows = x.reshape(-1, k)
+        if routing.order is None:
+            launch.expert_mmv(self._device, data.kind, data.pointer, rows, routing.chosen, out)
+        else:
+            tokens = tile_for(data.kind, m * used, experts)
+            tiles = self._tiles(routing, experts, tokens)
+            launch.expert_gemm(self._device, data.kind, data.pointer, experts, rows, routing.order, tiles, tokens, out)
+        return out.reshape(m, used, n)
+
+    def _tiles(self, routing: Routing, experts: int, tokens: int) -> DeviceArray:
+        """Made once for all products of a routing that take tiles of so many choices."""
+        assert routing.order is not None
+        if tokens not in routing.tiles:
+            tiles = self._arena.take((routing.chosen.size // tokens + experts, 4), "i32")
+            launch.router_group(self._device, routing.chosen, routing.order, tiles, experts, tokens)
+            routing.tiles[tokens] = tiles
+        return routing.tiles[tokens]
+
+    def combine(self, y: DeviceArray, routing: Routing) -> DeviceArray:
+        """Sum of each token's y [m, used, n], weighted: [m, n]."""
+        out = self._arena.take((y.shape[0], y.shape[2]), "f16")
+        launch.combine(self._device, y, routing.weights, out)
+        return out
 
 
-def products(
-    device: Device, arena: Arena, f16: F16Products, weight: Matrix, x: DeviceArray, routing: Routing
-) -> DeviceArray:
-    """Each token's x [m, k], or each choice's x [m, used, k], through its experts: [m, used, n]. One expert at a time."""
-    data: DeviceMatrix = weight.data
-    experts, n, k = weight.tensor.shape
-    m, used = routing.experts.shape
-    out = arena.take((m * used, n), "f16")
-    per_token = len(x.shape) == 2
-    rows_in = x.reshape(-1, k)
-    for expert in np.unique(routing.experts):
-        token, slot = np.nonzero(routing.experts == expert)
-        slots = (token * used + slot).astype(np.int32)
-        before = arena.mark()
-        to = _uploaded(device, arena, slots)
-        source = _uploaded(device, arena, token.astype(np.int32)) if per_token else to
-        gathered = arena.take((len(slots), k), "f16")
-        launch.move_rows(device, "gather", rows_in, source, gathered)
-        gathered.scale = x.scale
-        product = arena.take((len(slots), n), "f16")
-        f16(data.kind, data.pointer + int(expert) * (data.nbytes // experts), n, gathered, product)
-        launch.move_rows(device, "scatter", product, to, out)
-        arena.release(before)
-    return out.reshape(m, used, n)
-
-
-def _uploaded(device: Device, arena: Arena, host: NDArray[np.int32]) -> DeviceArray:
-    array = arena.take(host.shape, "i32")
-    device.upload(array.pointer, np.ascontiguousarray(host))
-    return array
+def tile_for(kind: str, choices: int, experts: int) -> int:
+    """Choices of a tile that suit matrices stored as ``kind``."""
+    return launch.expert_tiles(kind)[-1 if choices >= _FULL_TILE * experts else 0]

@@ -24,11 +24,6 @@ class Graphs:
         self._device, self._arena = device, arena
         self._graphs: OrderedDict[Hashable, tuple[Any, DeviceArray | None]] = OrderedDict()
         self._seen: OrderedDict[Hashable, None] = OrderedDict()
-        self._refused = False
-
-    def refuse(self) -> None:
-        """The pass that runs now needs the host in its middle, so it can be no graph."""
-        self._refused = True
 
     def run(self, key: Hashable, body: Callable[[], DeviceArray | None], *, eager: bool) -> DeviceArray | None:
         """``body``'s result. A key is captured when it comes the second time, or at once where ``eager``.
@@ -42,14 +37,12 @@ class Graphs:
             return result
         before = self._arena.mark()
         if key not in self._seen:
-            self._refused = False
             result = body()
-            if not self._refused:
-                self._remember(key)
-                if eager:
-                    # The same addresses again: the result that was just computed stays where it is.
-                    self._arena.release(before)
-                    self._capture(key, body)
+            self._remember(key)
+            if eager:
+                # The same addresses again: the result that was just computed stays where it is.
+                self._arena.release(before)
+                self._capture(key, body)
             return result
         result = self._capture(key, body)
         self._graphs[key][0].launch(self._device.stream)

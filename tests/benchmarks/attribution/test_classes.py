@@ -28,6 +28,18 @@ _KNOWN = {
     "minfer_kv_write": "kv write",
     "minfer_embedding": "embedding",
     "minfer_add_bias": "elementwise",
+    "minfer_router_top": "router",
+    "minfer_router_group": "router",
+    "minfer_moe_combine": "router",
+    "minfer_gemm_q4_K_experts_64": "q4_K GEMM",
+    "minfer_gemm_q6_K_experts_128": "q6_K GEMM",
+    "minfer_gemm_iq4_nl_experts_64": "iq4_nl GEMM",
+    "minfer_gemm_bf16_experts_64": "bf16 GEMM",
+    "minfer_mmv_q4_K_experts": "q4_K GEMV",
+    "minfer_mmv_f16_experts": "f16 GEMV",
+    "minfer_attention_fa_512_cap": "attention",
+    "minfer_attention_plain_wide": "attention",
+    "minfer_attention_decode_wide": "attention",
     # llama.cpp, mangled as CUPTI gives them and demangled as nsys does
     "_Z9mul_mat_qIL9ggml_type12ELi128ELb0EL9ggml_prec30EEvPKcPKi": "q4_K GEMM",
     "void mul_mat_q<(ggml_type)14, 128, false>(char const*, int const*)": "q6_K GEMM",
@@ -111,6 +123,11 @@ def test_an_unknown_symbol_is_unclassified_and_open_to_the_engines_label():
 def test_a_fix_up_is_a_split_of_its_gemm():
     answer = classify_symbol("void mul_mat_q_stream_k_fixup<(ggml_type)12, 128, false>(int const*)")
     assert (answer.name, answer.split, answer.generic) == ("q4_K GEMM", "stream-k fix-up", True)
+
+
+def test_an_experts_product_gives_way_to_the_engines_label_and_its_routing_does_not():
+    assert classify_symbol("minfer_gemm_q4_K_experts_64").generic
+    assert not classify_symbol("minfer_router_group").generic
 
 
 def test_a_library_gemm_is_generic_and_a_dequantise_is_not():

@@ -1,4 +1,4 @@
-"""Rows in and out: the position, the cache's new rows, the experts' rows."""
+"""The position, and the cache's new rows."""
 
 from __future__ import annotations
 
@@ -34,21 +34,3 @@ def kv_write(
         k_width,
         v_width,
     )
-
-
-def move_rows(device: Device, way: str, x: DeviceArray, rows: DeviceArray, out: DeviceArray) -> None:
-    """``way`` "gather": out[i] = x[rows[i]]; "scatter": out[rows[i]] = x[i]; f16 rows of a common width."""
-    width = x.shape[-1]
-    expect(f"the rows to {way}", x, "f16", (None, width), 8)
-    kernel = device.kernel("experts", f"{way}_rows", "PPPii", 256)
-    count = rows.shape[0]
-    kernel(device.stream_handle, blocks(count * width // 8, 256), x.pointer, rows.pointer, out.pointer, count, width)
-
-
-def combine(device: Device, y: DeviceArray, weights: DeviceArray, out: DeviceArray) -> None:
-    """Weighted sum of y [m, used, width] over used, into out [m, width]."""
-    m, used, width = y.shape
-    expect("the experts' results", y, "f16", (m, used, width), 8)
-    expect("the router's weights", weights, "f32", (m, used))
-    kernel = device.kernel("experts", "moe_combine", "PPPiii", 256)
-    kernel(device.stream_handle, blocks(m * width // 8, 256), y.pointer, weights.pointer, out.pointer, m, used, width)

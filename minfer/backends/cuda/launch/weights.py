@@ -85,22 +85,26 @@ def _warps(device: Device, tiles: int) -> int:
     return 4 if tiles >= 4 * device.multiprocessors else 7
 
 
+def vector_grid(device: Device, kind: str, n: int) -> tuple[int, int, int]:
+    """Blocks, threads of each, and their shared memory, for a row times a matrix of ``n`` rows stored as ``kind``."""
+    if kind not in _TILES:
+        return -(-n // 4), 128, 0
+    across = -(-n // _TILE_ROWS)
+    warps = _warps(device, across)
+    return across, 32 * warps, warps * _TILES[kind]
+
+
 def mmv(device: Device, kind: str, weights: int, x: DeviceArray, out: DeviceArray, bias: DeviceArray | None = None) -> None:
     """x [m, k] times the transpose of a matrix [n, k] stored as ``kind``, plus ``bias`` [n], into ``out`` [m, n]."""
     m, n = out.shape
     expect("the matrix-vector product's input", x, "f16", (m, None), 8)
     if bias is not None:
         expect("a bias", bias, "f32", (n,))
-    if kind in _TILES:
-        blocks = -(-n // _TILE_ROWS)
-        warps = _warps(device, blocks)
-        kernel = device.kernel("mmv", f"mmv_{kind}", "PPPPiifi", 32 * warps, warps * _TILES[kind])
-    else:
-        blocks = -(-n // 4)
-        kernel = device.kernel("mmv", f"mmv_{kind}", "PPPPiifi", 128)
+    across, threads, shared = vector_grid(device, kind, n)
+    kernel = device.kernel("mmv", f"mmv_{kind}", "PPPPiifi", threads, shared)
     kernel(
         device.stream_handle,
-        (blocks, m, 1),
+        (across, m, 1),
         weights,
         x.pointer,
         0 if bias is None else bias.pointer,

@@ -1,0 +1,98 @@
+"""What a mixture launches, on a device that only takes down what is launched."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from minfer.backends import Matrix
+from minfer.backends.cuda import launch
+from minfer.backends.cuda.arrays import Arena, DeviceArray
+from minfer.backends.cuda.experts import Experts, tile_for
+from minfer.kernels import KernelError
+from tests.minfer.backends.cuda.test_launch import Recorder
+
+LEAST_SHARED = 99 * 1024
+"""What every GPU from 8.0 on gives a block of threads: 8.6, 8.9 and 12.0 give no more."""
+
+
+@pytest.fixture
+def mixture():
+    device = Recorder()
+    return device, Experts(device, Arena(lambda size: SimpleNamespace(pointer=1 << 20)))
+
+
+def matrix(kind, experts=128, n=768, k=2048):
+    return Matrix(SimpleNamespace(shape=(experts, n, k)), SimpleNamespace(kind=kind, pointer=4096))
+
+
+def run(mixture, m, kinds, used=8):
+    device, experts = mixture
+    routing = experts.route(DeviceArray(4096, (m, 128), "f32"), used)
+    x = DeviceArray(4096, (m, 2048), "f16")
+    out = [experts.products(matrix(kind), x, routing) for kind in kinds]
+    assert all(array.shape == (m, used, 768) for array in out)
+    down = experts.products(matrix("q4_K", n=2048, k=768), out[0], routing)
+    assert experts.combine(down, routing).shape == (m, 2048)
+    return [name for name, *_ in device.launches]
+
+
+def test_many_tokens_are_grouped_once_and_each_product_is_one_launch(mixture):
+    assert run(mixture, 512, ("q4_K", "q4_K")) == [
+        "router_top", "router_group", "gemm_q4_K_experts_64", "gemm_q4_K_experts_64", "gemm_q4_K_experts_64", "moe_combine",
+    ]  # fmt: skip
+
+
+def test_a_type_with_small_tiles_only_has_them_beside_large_ones(mixture):
+    names = run(mixture, 4096, ("q4_K", "q8_0"))
+    assert names[1:5] == ["router_group", "gemm_q4_K_experts_128", "router_group", "gemm_q8_0_experts_64"]
+    assert names[5:] == ["gemm_q4_K_experts_128", "moe_combine"]
+
+
+def test_few_tokens_go_through_matrix_vector_products_whose_experts_stand_on_the_device(mixture):
+    assert run(mixture, launch.FEW_ROWS, ("q4_K", "q6_K")) == [
+        "router_top", "mmv_q4_K_experts", "mmv_q6_K_experts", "mmv_q4_K_experts", "moe_combine",
+    ]  # fmt: skip
+    device, _ = mixture
+    assert [grid[1] for name, grid, *_ in device.launches if name.startswith("mmv")] == [launch.FEW_ROWS * 8] * 3
+
+
+@pytest.mark.parametrize("kind", launch.DECODED)
+def test_tiles_fit_every_gpu_and_cover_every_share(kind):
+    device = Recorder()
+    for tokens in launch.expert_tiles(kind):
+        order, tiles = DeviceArray(4096, (40,), "i32"), DeviceArray(4096, (40 // tokens + 9, 4), "i32")
+        x, out = DeviceArray(4096, (40, 256), "f16"), DeviceArray(4096, (40, 130), "f16")
+        launch.expert_gemm(device, kind, 4096, 9, x, order, tiles, tokens, out)
+        name, grid, _, shared = device.launches[-1]
+        assert (name, grid) == (f"gemm_{kind}_experts_{tokens}", (2, tiles.shape[0], 1))
+        assert shared + 2 * 4 * tokens <= LEAST_SHARED
+
+
+@pytest.mark.parametrize("tokens", launch.EXPERT_TILES)
+def test_the_places_of_an_experts_tiles_never_meet_those_of_the_next(tokens):
+    """The rule of kernels/experts.cu: expert e's tiles begin at place first / tokens + e."""
+    random = np.random.default_rng(tokens)
+    for counts in (*random.integers(0, 3 * tokens, (50, 9)), np.zeros(9, int), np.full(9, tokens), np.eye(9, dtype=int)[4]):
+        first = np.concatenate(([0], np.cumsum(counts)))
+        begin = first // tokens + np.arange(10)
+        assert (begin[1:] - begin[:-1] >= -(-counts // tokens)).all()
+        assert begin[-1] == counts.sum() // tokens + 9
+
+
+def test_a_product_that_there_is_no_kernel_for_is_refused():
+    order, tiles = DeviceArray(4096, (6,), "i32"), DeviceArray(4096, (9, 4), "i32")
+    some = DeviceArray(4096, (6, 256), "f16")
+    with pytest.raises(KernelError, match="128 a tile, stored as q8_0"):
+        launch.expert_gemm(Recorder(), "q8_0", 4096, 9, some, order, tiles, 128, some)
+    with pytest.raises(KernelError, match="4 experts a token of 3"):
+        chosen, weights = DeviceArray(4096, (2, 4), "i32"), DeviceArray(4096, (2, 4), "f32")
+        launch.router_top(Recorder(), DeviceArray(4096, (2, 3), "f32"), chosen, weights)
+
+
+def test_the_tile_grows_with_the_share_of_an_expert():
+    assert tile_for("q4_K", 512 * 8, 128) == 64
+    assert tile_for("q4_K", 4096 * 8, 128) == 128
+    assert tile_for("q8_0", 4096 * 8, 128) == 64
