@@ -56,28 +56,32 @@ def choose_commit(label: str, commits: pd.DataFrame, key: str, default: str, pla
 
     The newest are listed; the start of any hash may be typed. Returns the whole hash.
     """
-    known = commits.set_index("commit")
-    newest = list(commits["commit"].iloc[::-1][:RECENT])
-    current = find_commit(list(known.index), st.query_params.get(key) or "") or default
+    known = commits["commit"].to_list()
+    newest = known[: -RECENT - 1 : -1]
+    current = find_commit(known, st.query_params.get(key) or "") or default
     if current not in newest:
         newest.append(current)
+    listed = commits[commits["commit"].isin(newest)]
+    texts = {
+        commit: shortened(f"{short} · {str(time)[:10]} · {subject}", 90)
+        for commit, short, time, subject in zip(
+            *(listed[name].to_list() for name in ("commit", "short", "time", "subject")), strict=True
+        )
+    }
     widget = f"choice-{key}"
     if st.session_state.get(widget) != current:
         st.session_state[widget] = current
 
     def changed() -> None:
         typed = st.session_state[widget] or ""
-        found = find_commit(list(known.index), typed)
+        found = find_commit(known, typed)
         if found is not None:
             st.query_params[key] = found[:12]
         else:
             st.session_state["choice-complaint"] = f"No measured commit begins with {shortened(typed, 40)!r}."
 
     def show(commit: str) -> str:
-        if commit not in known.index:
-            return shortened(commit, 40)
-        row = known.loc[commit]
-        return shortened(f"{row['short']} · {str(row['time'])[:10]} · {row['subject']}", 90)
+        return texts.get(commit) or shortened(commit, 40)
 
     place.selectbox(label, newest, key=widget, format_func=show, on_change=changed, accept_new_options=True)
     complaint = st.session_state.pop("choice-complaint", None)

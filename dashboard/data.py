@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import threading
 import time
-from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from pathlib import Path
-from typing import Generic, TypeVar
+from typing import TypeVar
 
 import duckdb
 import numpy as np
@@ -23,32 +22,11 @@ from benchmarks.attribution.record_files import RecordError, record_from_json
 from .cache import query
 from .cache.store import Progress, Snapshot, Store
 from .commits import Known, read_commits
+from .kept import Kept
 
 T = TypeVar("T")
 LOOK_AGAIN_SECONDS = 5.0
 """How long an answer stands before the folder is looked at again."""
-
-
-class Kept(Generic[T]):
-    """The last few answers to one kind of question; for all threads of the process."""
-
-    def __init__(self, most: int) -> None:
-        self._most = most
-        self._answers: OrderedDict[object, T] = OrderedDict()
-        self._lock = threading.Lock()
-
-    def get(self, key: object, make: Callable[[], T]) -> T:
-        """The answer to ``key``, made where it is not kept. Two threads may make it both; an exception keeps nothing."""
-        with self._lock:
-            if key in self._answers:
-                self._answers.move_to_end(key)
-                return self._answers[key]
-        made = make()
-        with self._lock:
-            self._answers[key] = made
-            while len(self._answers) > self._most:
-                self._answers.popitem(last=False)
-        return made
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +61,9 @@ class Results:
         self.known = known
         self._stretches_kept: Kept[Stretches] = Kept(16)  # at most half a megabyte each
         self._records_kept: Kept[Record] = Kept(8)
-        self._parts_kept: Kept[pd.DataFrame] = Kept(2)
+        self._parts_kept: Kept[pd.DataFrame] = Kept(4)
+        self._walls_kept: Kept[pd.DataFrame] = Kept(8)
+        self._models_kept: Kept[dict[str, tuple[str, str]]] = Kept(32)
         self._newest_kept: Kept[pd.DataFrame] = Kept(1)
 
     @cached_property
@@ -139,6 +119,38 @@ class Results:
         return sources[sources["kind"] == "asv"].merge(self.commits[["commit", "order"]], on="commit")[
             ["source", "machine", "order", "commit"]
         ]
+
+    def models(self, machine: str) -> dict[str, tuple[str, str]]:
+        """Models measured on a machine: the first 12 digits of a digest to the digest and the name."""
+        return self._models_kept.get(machine, lambda: self._models(machine))
+
+    def _models(self, machine: str) -> dict[str, tuple[str, str]]:
+        rows = self.walls[self.walls["machine"] == machine].drop_duplicates("digest")
+        return {str(row.digest)[:12]: (str(row.digest), str(row.model)) for row in rows.itertuples()}
+
+    def lengths(self, machine: str, digest: str) -> list[int]:
+        """Prompt lengths (nt) measured of a model on a machine, the shortest first."""
+        walls = self.walls
+        return sorted(
+            {int(nt) for nt in walls.loc[(walls["machine"] == machine) & (walls["digest"] == digest), "nt"].unique()}
+        )
+
+    def walls_of(self, machine: str, digest: str, nt: int) -> pd.DataFrame:
+        """The walls of one machine, model and nt, all engines; to be read only."""
+        walls = self.walls
+        return self._walls_kept.get(
+            (machine, digest, nt),
+            lambda: walls[(walls["machine"] == machine) & (walls["digest"] == digest) & (walls["nt"] == nt)],
+        )
+
+    def parts_of_model(self, machine: str, digest: str, nt: int) -> pd.DataFrame:
+        """``parts`` of one model; to be read only."""
+
+        def of_model() -> pd.DataFrame:
+            rows = self.parts(machine, nt)
+            return rows[rows["window"].isin(self.walls_of(machine, digest, nt)["window"])]
+
+        return self._parts_kept.get((machine, digest, nt), of_model)
 
     def parts(self, machine: str, nt: int) -> pd.DataFrame:
         """One row a part (class, copy, gap by cause) of the decompositions of one machine and nt, described like walls."""

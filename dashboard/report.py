@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -9,13 +10,12 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
-import plotly.io as pio
-from plotly.offline import get_plotlyjs
 
 from benchmarks.attribution.errors import UserFacingError
-from benchmarks.attribution.record import ENGINE, Record, Wall
+from benchmarks.attribution.record import ENGINE, PEER, Record, Wall
 
-from .charts.chart import Chart
+from .charts import scripts
+from .charts.chart import Chart, drawn
 from .charts.decomposition import stacked
 from .charts.lines import over_commits
 from .charts.portrait import wall_bars
@@ -36,11 +36,12 @@ h1 { font-size: 1.4rem } h2 { font-size: 1.15rem; margin-top: 2rem } .wrap { ove
 table { border-collapse: collapse; font-variant-numeric: tabular-nums; width: 100% }
 th, td { text-align: right; padding: .25rem .6rem; border-bottom: 1px solid light-dark(#dde2e8, #30363d) }
 th:first-child, td:first-child { text-align: left }
+:root { --st-text-color: light-dark(#1c2024, #e8e8e8); --st-secondary-background-color: light-dark(#f0f2f6, #262730) }
 dt { font-weight: 600; margin-top: .4rem } dd { margin: 0 } .bad { color: light-dark(#b3261e, #ff8a80) }
 @media print { body { max-width: none } h2 { break-after: avoid } .chart, table { break-inside: avoid } }
 """
-# Plotly draws on white or on nothing: grey text reads on both grounds.
-_INK = "#7a7f87"
+_DRAW = """for (const node of document.querySelectorAll(".chart"))
+  plot({data: JSON.parse(node.querySelector("script").textContent), parentElement: node});"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,18 +96,20 @@ def render(found: Results, view: View) -> str:
     pairs = [_record_and_wall(found, view.machine, row) for row in newest_walls(walls, ENGINE).tail(2).itertuples()]
     if pairs:
         body += _newest(found, pairs)
-    body += ["<h2>Over commits</h2>", _chart(over_commits(rates(measured), metric("tokens_per_second").axis, ENGINES))]
+    rate = over_commits(rates(measured), metric("tokens_per_second").axis, ENGINES)
+    body += ["<h2>Over commits</h2>", _chart(rate, "prefill-rate", "Prefill rate of each engine over commits")]
     if measured["ratio"].notna().any():
-        body.append(_chart(over_commits(ratios(measured), metric("time_ratio").axis, ENGINES, reference=1.0)))
+        ratio = over_commits(ratios(measured), metric("time_ratio").axis, ENGINES, reference=1.0)
+        body.append(_chart(ratio, "ratio", f"Time ratio to {PEER} over commits"))
     if len(parts):
         for key in ("class_ms", "share_of_wall", "cost"):
             body += [
                 f"<h2>{for_html(metric(key).label)}</h2><p>{for_html(metric(key).meaning)}</p>",
-                _chart(stacked(parts, key)[0]),
+                _chart(stacked(parts, key)[0], key, f"{metric(key).label} over commits"),
             ]
-    library = f"<script>{get_plotlyjs()}</script>"
+    body.append(f"<script>{scripts.script('plot')}{_DRAW}</script>")
     head = '<meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">'
-    head += f"<title>{for_html(view.machine)}, nt {view.nt}</title><style>{_STYLE}</style>{library}"
+    head += f"<title>{for_html(view.machine)}, nt {view.nt}</title><style>{_STYLE}{scripts.style_sheet('plot')}</style>"
     return f'<!doctype html>\n<html lang="en"><head>{head}</head><body>\n' + "\n".join(body) + "\n</body></html>\n"
 
 
@@ -120,15 +123,18 @@ def _newest(found: Results, pairs: list[tuple[Record, Wall]]) -> list[str]:
         "</dl>",
     ]
     body.append(f"<h2>Commit {record.commit[:8]}</h2>")
-    drawn = [(wall_label(item), item.decomposition) for item in record.walls if item.nt == wall.nt and item.decomposition]
-    if drawn:
-        body += [_chart(wall_bars(drawn, share=False)), _table(class_table(record, wall))]
+    walls = [(wall_label(item), item.decomposition) for item in record.walls if item.nt == wall.nt and item.decomposition]
+    if walls:
+        body += [
+            _chart(wall_bars(walls, share=False), "portrait", "One bar of kernel classes an engine"),
+            _table(class_table(record, wall)),
+        ]
     before = pairs[0][1].decomposition
     if book is not None and before is not None and wall.decomposition is not None:
         labels = (pairs[0][0].commit[:8], record.commit[:8])
         body += [
             "<h2>Since the commit before</h2>",
-            _chart(waterfall(book, before.wall_ns, wall.decomposition.wall_ns, labels)),
+            _chart(waterfall(book, before.wall_ns, wall.decomposition.wall_ns, labels), "waterfall", "Won and lost"),
         ]
     if entries:
         body.append("<h2>What to do next</h2>")
@@ -148,11 +154,9 @@ def _answer(answer: Answer) -> str:
     return f'<dt>{for_html(answer.question)}</dt><dd class="{answer.state}">{for_html(answer.text, 600)}</dd>'
 
 
-def _chart(figure: Chart) -> str:
-    figure.update_layout(font={"color": _INK})
-    options = {"displaylogo": False, "responsive": True}
-    drawn = pio.to_html(figure.to_dict(), validate=False, include_plotlyjs=False, full_html=False, config=options)
-    return f'<div class="chart">{drawn}</div>'
+def _chart(figure: Chart, name: str, alt: str) -> str:
+    data = json.dumps(drawn(figure, name, alt)).replace("<", "\\u003c")
+    return f'<div class="chart">{scripts.markup("plot")}<script type="application/json">{data}</script></div>'
 
 
 def _table(frame: pd.DataFrame) -> str:

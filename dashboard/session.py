@@ -17,12 +17,13 @@ from benchmarks.attribution.record import Record, Wall
 from benchmarks.attribution.record_files import RecordError
 from benchmarks.report.portrait import stages_text
 
-from .charts.axes import chart_options
-from .charts.chart import Chart
+from .charts import component
+from .charts.chart import Chart, drawn
 from .choices import choose
 from .configuration import Settings, settings
 from .data import Results, reader_of
 from .kernels import symbols_of
+from .tables import show_table
 from .text import for_markdown, shortened
 
 T = TypeVar("T")
@@ -97,22 +98,18 @@ def selection() -> Selection:
         st.stop()
     with st.sidebar:
         machine = choose("Machine", found.machines, "machine", found.machines[0], keep=True)
-        rows = found.walls[found.walls["machine"] == machine]
-        models = {str(row.digest)[:12]: row for row in rows.drop_duplicates("digest").itertuples()}
+        models = found.models(machine)
         first = next(iter(models))
         model = choose(
-            "Model", list(models), "model", first, lambda key: f"{shortened(models[key].model, 60)} ({key[:6]})", keep=True
+            "Model", list(models), "model", first, lambda key: f"{shortened(models[key][1], 60)} ({key[:6]})", keep=True
         )
-        digest = models[model].digest
-        rows = rows[rows["digest"] == digest]
-        lengths = sorted(int(nt) for nt in rows["nt"].unique())
+        digest = models[model][0]
+        lengths = found.lengths(machine, digest)
         nt = int(choose("Prompt tokens (nt)", [str(item) for item in lengths], "nt", str(lengths[-1]), keep=True))
         choose("Chart image", ["png", "svg"], "image", "png", keep=True)
         link_to_this_view()
-    rows = rows[rows["nt"] == nt]
-    parts = reader_of(found.folder).ask(lambda now: now.parts(machine, nt))
-    parts = parts[parts["window"].isin(rows["window"])]
-    return Selection(machine, str(digest), nt, rows, parts)
+    parts = reader_of(found.folder).ask(lambda now: now.parts_of_model(machine, digest, nt))
+    return Selection(machine, digest, nt, found.walls_of(machine, digest, nt), parts)
 
 
 def record(machine: str, commit: str, line: int) -> Record:
@@ -157,8 +154,8 @@ def newest_records(machine: str) -> list[Record]:
 
 def show_chart(figure: Chart, name: str, alt: str) -> None:
     """Draw a chart; ``name`` is its key and the name of its saved image, ``alt`` what it shows for who cannot see it."""
-    options = chart_options(name, str(st.session_state.get("kept-image", "png")))
-    st.plotly_chart(figure.for_plotly(), key=name, config=options, alt=alt)
+    image = str(st.session_state.get("kept-image", "png"))
+    component.show("plot", name, drawn(figure, name, alt, image))
 
 
 def common_query() -> dict[str, str]:
@@ -175,7 +172,7 @@ def link_to_this_view() -> None:
 
 
 def describe_measurement(taken: Record, wall: Wall) -> None:
-    """Machine, window, instrument, gates and conditions, as text."""
+    """Machine, window, instrument, gates, and the conditions before, during and after."""
     machine, window = taken.machine, taken.window
     facts = {
         "machine": f"{machine.name}: {machine.gpu or machine.cpu}, {machine.cores} cores, {machine.os}, "
@@ -190,18 +187,15 @@ def describe_measurement(taken: Record, wall: Wall) -> None:
         "quarantined": "; ".join(f"sample {item.index}: {item.reason}" for item in wall.quarantined) or "none",
         "notes": "; ".join(taken.notes) or "none",
     }
-    st.markdown("\n".join(f"- **{name}**: {for_markdown(value, 400)}" for name, value in facts.items()))
-    states = [
-        f"- {for_markdown(state.when)}: "
-        + for_markdown(
-            f"clocks {state.clock_mhz}, {state.temperature_c} °C, {state.power_w} W, load {state.load_average}, "
-            f"other processes {list(state.foreign_processes) or 'none'}, "
-            f"throttling {list(state.throttle_reasons) or 'none'}",
-            400,
+    for state in window.conditions:
+        facts[state.when] = (
+            f"clocks {state.clock_mhz}, {state.temperature_c} °C, {state.power_w} W, load {state.load_average}, other "
+            f"processes {list(state.foreign_processes) or 'none'}, throttling {list(state.throttle_reasons) or 'none'}"
         )
-        for state in window.conditions
-    ]
-    st.markdown("Conditions\n" + "\n".join(states) if states else "No conditions were recorded.")
+    if not window.conditions:
+        facts["conditions"] = "were not recorded"
+    rows = pd.DataFrame({"what": list(facts), "as recorded": list(facts.values())})
+    show_table(rows, f"measurement-{taken.commit[:8]}", key="measurement", wrap=True)
 
 
 def show_problems(found: Results) -> None:

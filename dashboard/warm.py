@@ -23,13 +23,7 @@ def wait() -> None:
 
 
 def _load(found: Settings) -> None:
-    import plotly.graph_objects as go
-    import plotly.io
-    import plotly.tools
-
     from .data import reader_of
 
-    figure = go.Figure(go.Scatter(x=[0], y=[0]))  # the first of its kind builds plotly's validators
-    plotly.io.to_json(plotly.tools.return_figure_from_figure_or_data(figure, validate_figure=True), validate=False)
     if found.results.is_dir():
         reader_of(found.results).current()

@@ -44,7 +44,7 @@ print(json.dumps({"import_s": imported - start, "open_s": opened - imported, "fi
 CLICKS: tuple[tuple[str, str, str], ...] = (
     ("list to heatmap", "heatmap", ".many svg image"),
     ("heatmap to small multiples", "small multiples", ".many svg path"),
-    ("small multiples to list", "list", "[data-testid=stDataFrame] canvas"),
+    ("small multiples to list", "list", ".table td"),
 )
 # And on a history of records, there and back: the page, then the radio buttons, buttons or switches in turn.
 RECORD_CLICKS: tuple[tuple[str, str, str, tuple[str, ...]], ...] = (
@@ -80,6 +80,22 @@ WATCH = """(thing) => { window.done = null;
       } else setTimeout(look, 20); };
     look(); }, {once: true, capture: true}); }"""
 
+# Of a page that opens: when its last change was painted, before half a second without another, with the script at its end.
+OPENING = """(() => {
+  let painted = 0, changed = 0;
+  const watching = new MutationObserver((all) => {
+    if (all.every((one) => one.target.closest?.('canvas'))) return;
+    changed = performance.now(); requestAnimationFrame(() => setTimeout(() => { painted = performance.now(); })); });
+  watching.observe(document, {subtree: true, childList: true, attributes: true, characterData: true});
+  const look = () => {
+    const there = document.querySelector('[data-test-script-state="notRunning"]')
+      && document.querySelector('[data-testid="stMain"] h1')
+      && !document.querySelector('[data-stale="true"]') && !document.querySelector('[data-testid="stSkeleton"]');
+    if (there && painted >= changed && performance.now() - Math.max(changed, painted, window.answered ?? 0) > 500) {
+      watching.disconnect(); window.opened = painted;
+    } else setTimeout(look, 20); };
+  look(); })();"""
+
 
 def cold(results: Path) -> dict[str, float]:
     """A process of its own: what the data layer takes before the first series is there."""
@@ -110,44 +126,70 @@ def one_more_commit(results: Path) -> float:
         store.refresh()
 
 
+def first_pages(results: Path, path: str, rounds: int) -> dict[str, object]:
+    """Opening ``path``: of a server that has just begun to answer, then of a second reader; each in a new browser.
+
+    Seconds of the page's own clock, from navigating until it is painted; and from the start of the server's process.
+    """
+    from playwright.sync_api import sync_playwright
+
+    from tests.dashboard import browser
+
+    taken: dict[str, list[float]] = {"fresh_server_s": [], "second_reader_s": [], "from_process_start_s": []}
+    with sync_playwright() as driver:
+        for _ in range(rounds):
+            begun = time.time()
+            with browser.serving(results) as base:
+                for name in ("fresh_server_s", "second_reader_s"):
+                    # The browser is the reader's own: it runs before the address is asked for.
+                    running = driver.chromium.launch(executable_path=browser.executable(), args=list(browser.FLAGS))
+                    context = running.new_context(viewport={"width": 1280, "height": 900})
+                    context.add_init_script(SOCKET + OPENING)
+                    watched = browser.Watched(context, base)
+                    watched.page.goto(f"{base}/{path}", wait_until="commit")
+                    watched.page.wait_for_function("() => window.opened !== undefined", timeout=60_000)
+                    origin, painted = watched.page.evaluate("() => [performance.timeOrigin, window.opened]")
+                    taken[name].append(painted / 1e3)
+                    if name == "fresh_server_s":
+                        taken["from_process_start_s"].append(origin / 1e3 - begun + painted / 1e3)
+                    watched.wait_until_drawn()
+                    watched.check()
+                    running.close()
+    figures = {name: [round(value, 2) for value in _ends(values)] for name, values in taken.items()}
+    return {"n": rounds} | figures
+
+
 def in_browser(results: Path, rounds: int) -> dict[str, object]:
-    """First page of a fresh server and of a second reader, then clicks; the server's memory at the end."""
+    """Clicks on one page; the server's memory at the end."""
     from playwright.sync_api import sync_playwright
 
     from tests.dashboard import browser
 
     timings: dict[str, list[Click]] = {name: [] for name, _, _ in CLICKS} | {"another series": []}
-    first: list[float] = []
     with browser.serving(results) as base, sync_playwright() as driver:
         running = driver.chromium.launch(executable_path=browser.executable(), args=list(browser.FLAGS))
-        for _ in range(2):
-            context = running.new_context(viewport={"width": 1280, "height": 900})
-            context.add_init_script(SOCKET)
-            watched = browser.Watched(context, base)
-            start = time.perf_counter()
-            watched.page.goto(f"{base}/explore?on=h200")
-            watched.wait_until_drawn()
-            first.append(time.perf_counter() - start)
+        context = running.new_context(viewport={"width": 1280, "height": 900})
+        context.add_init_script(SOCKET)
+        watched = browser.Watched(context, base)
+        watched.open("explore?on=h200")
         timer = Timer(watched)
         for _ in range(rounds):
             for name, label, thing in CLICKS:
                 press = watched.page.get_by_role("radio", name=label, exact=True).click
                 timings[name].append(timer.click(press, thing))
             watched.page.get_by_role("combobox", name="Series").click()
-            timings["another series"].append(timer.click(_next_option(watched), ".js-plotly-plot .main-svg"))
+            timings["another series"].append(timer.click(_next_option(watched), ".plot svg"))
         watched.check()
         memory = round(_server_of(base).memory_info().rss / 2**20)
         running.close()
     return {
-        "first_page_of_a_fresh_server_s": round(first[0], 2),
-        "first_page_of_a_second_reader_s": round(first[1], 2),
         "server_memory_mib": memory,
         "clicks": {name: _click_figures(taken) for name, taken in timings.items()},
     }
 
 
 def clicks_on_records(results: Path, rounds: int) -> dict[str, object]:
-    """Clicks on screens that show records; the first of each kind is left out, since it also loads plotly."""
+    """Clicks on screens that show records; the first of each kind is left out, since it also loads scripts."""
     from playwright.sync_api import sync_playwright
 
     from tests.dashboard import browser
@@ -168,7 +210,7 @@ def clicks_on_records(results: Path, rounds: int) -> dict[str, object]:
                 target = page.get_by_text(label, exact=True) if kind == "text" else None
                 if target is None:
                     target = page.get_by_role("radio" if kind == "radio" else "button", name=label, exact=kind == "radio")
-                taken.append(timer.click(target.click, ".js-plotly-plot .main-svg"))
+                taken.append(timer.click(target.click, ".plot svg"))
             found[name] = _click_figures(taken[1:])
         watched.check()
         running.close()
@@ -181,8 +223,12 @@ def _click_figures(taken: list[Click]) -> dict[str, object]:
 
 
 def _spread(seconds: list[float]) -> list[int]:
+    return [round(value) for value in _ends(seconds)]
+
+
+def _ends(values: list[float]) -> tuple[float, float, float]:
     """Median, lowest, highest."""
-    return [round(value) for value in (statistics.median(seconds), min(seconds), max(seconds))]
+    return statistics.median(values), min(values), max(values)
 
 
 def _next_option(watched: object) -> Callable[[], None]:
@@ -272,9 +318,11 @@ def main() -> int:
         "cold": {key: round(statistics.median(run[key] for run in runs), 3) for key in runs[0]},
         "cold_worst_open_s": round(max(run["open_s"] for run in runs), 3),
         "one_more_commit_s": round(one_more_commit(arguments.results), 3),
+        "first_page_explore": first_pages(arguments.results, "explore?on=h200", arguments.rounds),
         "browser": in_browser(arguments.results, arguments.rounds),
     }
     if arguments.records:
+        answer["first_page_overview"] = first_pages(arguments.records.resolve(), "", arguments.rounds)
         answer["clicks_on_records"] = clicks_on_records(arguments.records.resolve(), arguments.rounds)
     if arguments.publish:
         answer["asv_publish_s"] = round(publish(arguments.results), 1)

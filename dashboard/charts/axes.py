@@ -14,7 +14,6 @@ from .chart import Chart
 
 MOST_POINTS = 1000
 """Points along an axis: no screen that this page is for has more pixels to give one chart."""
-GRID = "rgba(128,128,128,0.22)"
 
 
 def commit_hover(short: str, time: str, subject: str) -> str:
@@ -22,37 +21,16 @@ def commit_hover(short: str, time: str, subject: str) -> str:
 
 
 def style(figure: Chart, height: int, y_title: str, *, legend: bool = True, x_title: str = "") -> Chart:
-    """One look for all: no title inside the plot, the legend below it so that a phone's width is the plot's."""
-    figure.update_layout(
-        height=height,
-        margin={"l": 8, "r": 8, "t": 28, "b": 8},
-        showlegend=legend,
-        legend={
-            "orientation": "h",
-            "yanchor": "top",
-            "y": -(70 if x_title else 48) / max(100, height - 110),
-            "x": 0,
-            "traceorder": "normal",
-            "font": {"size": 12},
-        },
-        hoverlabel={"align": "left"},
-        paper_bgcolor="rgba(0,0,0,0)",
-        plot_bgcolor="rgba(0,0,0,0)",
-    )
-    figure.update_xaxes(gridcolor=GRID, zerolinecolor=GRID, title={"text": x_title}, automargin=True)
+    """One look for all: no title inside the plot, the legend below it so that a phone's width is the plot's.
+
+    ``height``: pixels with one row of legend; each further row adds its own.
+    """
+    figure.update_layout(height=height, showlegend=legend)
+    figure.update_xaxes(title={"text": x_title})
     # The unit stands above the axis, left-aligned: a turned title eats a phone's width.
-    figure.update_yaxes(gridcolor=GRID, automargin=True, zerolinecolor=GRID)
-    figure.add_annotation(
-        text=y_title,
-        xref="paper",
-        yref="paper",
-        x=0,
-        y=1,
-        xanchor="left",
-        yanchor="bottom",
-        showarrow=False,
-        font={"size": 12},
-    )
+    if y_title:
+        place = {"xref": "paper", "yref": "paper", "x": 0, "y": 1, "xanchor": "left", "yanchor": "bottom"}
+        figure.add_annotation(text=y_title, showarrow=False, font={"size": 12}, **place)
     return figure
 
 
@@ -79,12 +57,3 @@ def commit_axis(figure: Chart, commits: pd.DataFrame) -> None:
         tickangle=0,
         range=[-0.6, count - 0.4],
     )
-
-
-def chart_options(name: str, image_format: str = "png") -> dict[str, Any]:
-    """Plotly's toolbar: the image button, zoom reset, no logo. The image is drawn by the reader's own browser."""
-    return {
-        "displaylogo": False,
-        "toImageButtonOptions": {"format": image_format, "filename": name, "scale": 2},
-        "modeBarButtonsToRemove": ["select2d", "lasso2d", "autoScale2d"],
-    }

@@ -1,22 +1,19 @@
-"""A chart as plain data in Plotly's form. ``plotly.graph_objects`` checks each property as it is set, which took more of a
-click than all else on the server; the tests let it check every chart that a screen draws instead.
-"""
+"""A chart as plain data in Plotly's form, which plot.js draws; the tests have Plotly's own Python check every one."""
 
 from __future__ import annotations
 
 import base64
-from functools import cache
+import math
 from typing import Any
 
 import numpy as np
 import pandas as pd
-from plotly.basedatatypes import BaseFigure
 
 Values = dict[str, Any]
 
 
 class Chart:
-    """``data``: the traces. ``layout``: everything else. Both are what plotly.js reads."""
+    """``data``: the traces. ``layout``: everything else. Of Plotly's properties those that plot.js reads mean something."""
 
     def __init__(self) -> None:
         self.data: list[Values] = []
@@ -48,32 +45,13 @@ class Chart:
         self.layout.setdefault("yaxis", {}).update(values)
 
     def to_dict(self) -> Values:
-        """Numbers packed as plotly.js takes them; with the look that Streamlit lays under every chart."""
-        return {"data": [_plain(trace) for trace in self.data], "layout": {"template": _template()} | _plain(self.layout)}
-
-    def for_plotly(self) -> BaseFigure:
-        """As an object that Plotly's and Streamlit's Python take for a figure."""
-        return _Ready(self.to_dict())
+        """Traces and layout as JSON can hold them: long columns of numbers packed, what is no number as null."""
+        return {"traces": [_plain(trace) for trace in self.data], "layout": _plain(self.layout)}
 
 
-class _Ready(BaseFigure):  # type: ignore[misc]
-    """A figure whose dictionary is already made."""
-
-    def __init__(self, made: Values) -> None:
-        object.__setattr__(self, "_made", made)
-
-    def to_dict(self) -> Values:
-        made: Values = object.__getattribute__(self, "_made")
-        return made
-
-
-@cache
-def _template() -> Values:
-    """The template in force: Streamlit's within Streamlit, Plotly's own outside of it."""
-    import plotly.io
-
-    found: Values = plotly.io.templates[plotly.io.templates.default].to_plotly_json()
-    return found
+def drawn(chart: Chart, name: str, alt: str, image: str = "png") -> Values:
+    """What plot.js is given. ``name`` is the name of saved files, ``alt`` what the chart shows for who cannot see it."""
+    return chart.to_dict() | {"file": name, "alt": alt, "image": image}
 
 
 def _plain(value: Any) -> Any:
@@ -86,7 +64,8 @@ def _plain(value: Any) -> Any:
             value = value.astype(np.int32)
         if value.dtype.kind in "if" and value.ndim == 1:
             return {"dtype": value.dtype.str[1:], "bdata": base64.b64encode(value.tobytes()).decode("ascii")}
-        return value.tolist()
+        return _plain(value.tolist())
     if isinstance(value, list | tuple):
         return [_plain(inner) for inner in value]
-    return value.item() if isinstance(value, np.generic) else value
+    value = value.item() if isinstance(value, np.generic) else value
+    return None if isinstance(value, float) and not math.isfinite(value) else value

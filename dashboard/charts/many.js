@@ -1,26 +1,8 @@
 // Many series at once, drawn as one SVG: a heatmap of series by commits, or a small panel a series.
 // Plotly takes 250 to 400 ms for either; this takes 20. The Python side is many.py, which says what `data` holds.
-// Text is only ever set as text, never as markup: names and subjects are other people's.
-
-const NS = "http://www.w3.org/2000/svg";
-const FONT = "11px system-ui, sans-serif";
 
 const floats = (text) => new Float32Array(Uint8Array.from(atob(text), (c) => c.charCodeAt(0)).buffer);
-const short = (value, digits = 4) => Number.isFinite(value) ? Number(value.toPrecision(digits)).toLocaleString("en", {maximumFractionDigits: 9}) : "none";
-const signed = (value, digits = 3) => (value > 0 ? "+" : "") + short(value, digits);
 const cut = (text, width) => { const most = Math.max(4, Math.floor(width / 6)); return text.length > most ? "…" + text.slice(1 - most) : text; };
-
-function add(parent, name, attributes, text) {
-  const node = document.createElementNS(NS, name);
-  for (const key in attributes) node.setAttribute(key, attributes[key]);
-  if (text !== undefined) node.textContent = text;
-  parent.appendChild(node);
-  return node;
-}
-
-function label(parent, x, y, text, attributes = {}) {
-  return add(parent, "text", {x, y, fill: "currentColor", style: `font: ${FONT}`, ...attributes}, text);
-}
 
 // Where everything is for a width in pixels: boxes of the series, in CSS pixels.
 function layout(data, width) {
@@ -98,39 +80,15 @@ function axis(svg, data, place, width) {
   if (last > 0) label(svg, width, y, `${data.shorts[last]} · ${data.dates[last]}`, {"text-anchor": "end", "fill-opacity": 0.75});
 }
 
-function save(blob, name) {
-  const link = document.createElement("a");
-  link.href = URL.createObjectURL(blob); link.download = name; link.click();
-  setTimeout(() => URL.revokeObjectURL(link.href), 10000);
-}
-
-function saveImage(svg, data) {
-  const copy = svg.cloneNode(true), style = getComputedStyle(svg), width = svg.clientWidth, height = svg.clientHeight;
-  copy.setAttribute("xmlns", NS); copy.setAttribute("width", width); copy.setAttribute("height", height);
-  copy.querySelector("[data-cursor]")?.remove();
-  copy.setAttribute("style", `color: ${style.color}; background: ${getComputedStyle(document.querySelector(".stApp")).backgroundColor}`);
-  const text = new XMLSerializer().serializeToString(copy), file = new Blob([text], {type: "image/svg+xml"});
-  if (data.image === "svg") return save(file, `${data.file}.svg`);
-  const picture = new Image();
-  picture.onload = () => {
-    const canvas = document.createElement("canvas");
-    canvas.width = 2 * width; canvas.height = 2 * height;
-    canvas.getContext("2d").drawImage(picture, 0, 0, canvas.width, canvas.height);
-    canvas.toBlob((blob) => save(blob, `${data.file}.png`));
-  };
-  picture.src = `data:image/svg+xml;charset=utf-8,${encodeURIComponent(text)}`;
-}
-
-function saveTable(data) {
-  const cell = (value) => { let text = String(value); if (/^[=+\-@]/.test(text)) text = "'" + text; return `"${text.replaceAll('"', '""')}"`; };
-  const lines = ["series,unit,first commit,date,commits,lowest,median,highest"];
+function tableOf(data) {
+  const lines = [["series", "unit", "first commit", "date", "commits", "lowest", "median", "highest"]];
   data.full.forEach((name, s) => { for (let b = 0; b < data.bins; b++) { const at = s * data.bins + b;
-    if (Number.isFinite(data.middle[at])) lines.push([cell(name), cell(data.units[s]), data.shorts[b], data.dates[b], data.commits[b], data.low[at], data.middle[at], data.high[at]].join(","));
+    if (Number.isFinite(data.middle[at])) lines.push([cell(name), cell(data.units[s]), data.shorts[b], data.dates[b], data.commits[b], data.low[at], data.middle[at], data.high[at]]);
   } });
-  save(new Blob([lines.join("\n") + "\n"], {type: "text/csv"}), `${data.file}.csv`);
+  return lines;
 }
 
-export default function ({data: given, parentElement, setTriggerValue}) {
+function many({data: given, parentElement, setTriggerValue}) {
   const data = {...given, low: floats(given.low), middle: floats(given.middle), high: floats(given.high)};
   const root = parentElement.querySelector(".many"), tip = root.querySelector(".many-tip"), drawing = root.querySelector(".many-drawing");
   let svg, place, cursor, at = null, drawn = 0;
@@ -172,9 +130,7 @@ export default function ({data: given, parentElement, setTriggerValue}) {
       const range = data.low[cell] < data.high[cell] ? ` (${short(data.low[cell])} to ${short(data.high[cell])})` : "";
       lines.push(`${short(middle)} ${unit}${range}`, `${signed(100 * (middle / data.typical[at.s] - 1))} % of the series' median`);
     }
-    tip.replaceChildren(...lines.map((line) => { const node = document.createElement("div"); node.textContent = line; return node; }));
-    tip.style.left = `${Math.max(0, Math.min(x + 12, drawn - tip.offsetWidth))}px`;
-    tip.style.top = `${box.y + box.h + 8}px`;
+    showTip(tip, lines, x, box.y + box.h + drawing.offsetTop, drawn);
   }
 
   function keys(event) {
@@ -186,11 +142,8 @@ export default function ({data: given, parentElement, setTriggerValue}) {
     event.preventDefault();
   }
 
-  root.querySelector(".many-image").onclick = () => saveImage(svg, data);
-  root.querySelector(".many-table").onclick = () => saveTable(data);
+  root.querySelector(".many-image").onclick = () => saveImage(svg, data.file, data.image);
+  root.querySelector(".many-table").onclick = () => saveTable(tableOf(data), data.file);
   tip.hidden = true;
-  draw();
-  const watching = new ResizeObserver(draw);
-  watching.observe(drawing);
-  return () => watching.disconnect();
+  return keepDrawn(root, drawing, draw);
 }

@@ -9,7 +9,6 @@ import base64
 import os.path
 import re
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
@@ -18,6 +17,7 @@ from numpy.typing import NDArray
 
 from ..data import Stretches
 from ..text import shortened
+from . import component
 
 MOST_COLUMNS = 600
 POINTS_A_PANEL = 160
@@ -25,10 +25,6 @@ Form = Literal["heatmap", "small multiples"]
 # Purple to orange through grey: told apart by colour-blind eyes, and neither end reads as good or bad.
 SCALE = ((94, 60, 153), (178, 171, 210), (154, 154, 154), (253, 184, 99), (230, 97, 1))
 INK = "#4477AA"
-_HTML = """<div class="many"><div class="many-bar"><button class="many-image" type="button">Save image</button>
-<button class="many-table" type="button">CSV</button></div><div class="many-drawing"></div>
-<div class="many-tip" role="status" hidden></div></div>"""
-_HERE = Path(__file__).parent
 
 
 _OWN_NAME = re.compile(r"^[^(]*?([^./(]*)(\(.*)?$", re.DOTALL)
@@ -95,21 +91,13 @@ def many_data(
 def show_many(data: dict[str, Any], picked: Callable[[int], None]) -> None:
     """Draw; ``picked`` is called with the place of a series that was clicked, before the next run of the script."""
     key = data["file"]
-    # Registered in each run, since Streamlit's registry belongs to the server that runs, and a test starts many.
-    mount = st.components.v2.component(
-        "minfer_many",
-        html=_HTML,
-        css=(_HERE / "many.css").read_text(encoding="utf-8"),
-        js=(_HERE / "many.js").read_text(encoding="utf-8"),
-        isolate_styles=False,
-    )
 
     def on_picked() -> None:
         place = st.session_state[key]["picked"]
         if isinstance(place, int) and 0 <= place < len(data["names"]):
             picked(place)
 
-    mount(key=key, data=data, on_picked_change=on_picked)
+    component.show("many", key, data, on_picked)
 
 
 def _packed(values: NDArray[np.float32]) -> str:

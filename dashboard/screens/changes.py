@@ -80,7 +80,7 @@ if not listed:
     else:
         st.success("Nothing to decide here.", icon=":material/check_circle:")
     st.stop()
-show_table(pd.DataFrame([row_of(change) for change in listed]), "changes", height=min(400, 80 + 36 * len(listed)))
+show_table(pd.DataFrame([row_of(change) for change in listed]), "changes", height=400)
 
 st.subheader("One change", anchor=False)
 keys = {f"{change.commit[:12]} {change.history.name}": change for change in listed}

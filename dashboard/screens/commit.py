@@ -10,7 +10,7 @@ from dashboard.charts.timeline import launch_table, launch_timeline, timeline_se
 from dashboard.choices import choose, choose_commit, step_buttons
 from dashboard.commits import body_of
 from dashboard.portrait import best_of_each, checks_table, class_table, quoted, short_labels, wall_label
-from dashboard.tables import show_table, show_text_table
+from dashboard.tables import show_table
 from dashboard.text import for_markdown
 
 st.title("One commit")
@@ -76,7 +76,7 @@ st.subheader("Classes", anchor=False)
 st.caption(
     f"nt = {wall.nt} on both sides of every ratio; the peer is {session.PEER} in the same window, on the same weights."
 )
-show_table(class_table(record, wall), f"classes-{row['short']}-{wall.engine}-{wall.nt}", chips="class")
+show_table(class_table(record, wall), f"classes-{row['short']}-{wall.engine}-{wall.nt}", key="classes", chips="class")
 
 splits = [(item.name, split) for item in wall.decomposition.classes for split in item.splits]
 layers = sorted({split.layer for _, split in splits if split.layer is not None})
@@ -95,7 +95,8 @@ def inside_the_classes() -> None:
         st.caption(for_markdown(timeline_sentence(timeline), 300))
         session.show_chart(launch_timeline(timeline), "layer", f"Launches of layer {timeline.layer} over time")
         with st.expander(f"All {len(timeline.launches)} launches", icon=":material/table_rows:"):
-            show_table(launch_table(timeline), f"layer-{row['short']}-{wall.engine}-{wall.nt}", chips="class", height=400)
+            file = f"layer-{row['short']}-{wall.engine}-{wall.nt}"
+            show_table(launch_table(timeline), file, key="launches", chips="class", height=400)
     else:
         end_to_end()
 
@@ -120,6 +121,6 @@ if splits or (timeline is not None and timeline.launches):
     inside_the_classes()
 
 st.subheader("Checks", anchor=False)
-show_text_table(checks_table(record, wall), f"checks-{row['short']}")
+show_table(checks_table(record, wall), f"checks-{row['short']}", key="checks", wrap=True)
 with st.expander("How it was measured", icon=":material/tune:"):
     session.describe_measurement(record, wall)

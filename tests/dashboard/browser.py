@@ -63,7 +63,7 @@ def _wait_until_healthy(address: str, server: subprocess.Popen[str]) -> None:
                 if answer.status == 200:
                     return
         except OSError:
-            time.sleep(0.2)
+            time.sleep(0.05)
     raise RuntimeError("the dashboard did not answer within a minute")
 
 
@@ -103,8 +103,8 @@ class Watched:
             """() => document.querySelector('[data-test-script-state="notRunning"]')
                 && !document.querySelector('[data-stale="true"]')
                 && !document.querySelector('[data-testid="stSkeleton"]')
-                && [...document.querySelectorAll('[data-testid="stPlotlyChart"]')]
-                    .every(chart => chart.querySelector('.main-svg'))""",
+                && [...document.querySelectorAll('.stBidiComponent')]
+                    .every(item => item.querySelector('.plot-drawing > *, .many-drawing > *, .table-drawing > *'))""",
             timeout=60_000,
         )
 

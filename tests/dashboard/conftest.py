@@ -7,25 +7,38 @@ import json
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import plotly.graph_objects as go
 import pytest
 from streamlit.testing.v1 import AppTest
 
 from dashboard.charts.chart import Chart
+from tests.dashboard import browser
 from tools import small_history
 
 
 def charts(test: AppTest) -> dict[str, list[dict]]:
-    """The traces of each chart on the screen by the chart's key, with Plotly's packed arrays unpacked.
+    """The traces of each chart on the screen by the chart's key, with packed arrays unpacked.
 
-    Plotly checks every one of them here: the dashboard itself sends them unchecked.
+    Plotly's Python checks every one of them here: the dashboard itself sends them unchecked.
     """
     found = {}
-    for chart in test.get("plotly_chart"):
-        spec = json.loads(chart.proto.spec)
-        go.Figure(spec)
-        traces = [{key: _unpacked(value) for key, value in trace.items()} for trace in spec["data"]]
-        found[chart.proto.id.split("-", 2)[2]] = traces
+    for chart in test.get("bidi_component"):
+        spec = json.loads(chart.proto.json)
+        if "traces" not in spec:
+            continue
+        go.Figure({"data": spec["traces"], "layout": spec["layout"]})
+        found[chart.key] = [{key: _unpacked(value) for key, value in trace.items()} for trace in spec["traces"]]
+    return found
+
+
+def tables(test: AppTest) -> list[pd.DataFrame]:
+    """The tables on the screen, in order, with the columns' own names; what a cell leaves empty is missing."""
+    found = []
+    for item in test.get("bidi_component"):
+        spec = json.loads(item.proto.json)
+        if "rows" in spec:
+            found.append(pd.DataFrame(spec["rows"], columns=[column["name"] for column in spec["columns"]]))
     return found
 
 
@@ -77,3 +90,12 @@ def open_screen(monkeypatch):
         return test
 
     return run
+
+
+@pytest.fixture(scope="module")
+def chromium():
+    playwright = pytest.importorskip("playwright.sync_api")
+    with playwright.sync_playwright() as driver:
+        running = driver.chromium.launch(executable_path=browser.executable(), args=list(browser.FLAGS))
+        yield running
+        running.close()

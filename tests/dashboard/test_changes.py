@@ -6,6 +6,7 @@ import pytest
 
 from benchmarks.attribution.acceptance import Acceptance
 from benchmarks.attribution.triage import read_triage
+from tests.dashboard.conftest import tables
 from tools import small_history
 
 
@@ -21,7 +22,7 @@ def test_a_decision_about_a_change_is_kept_and_taken_back(open_screen, long_hist
     folder = tmp_path / "results"
     shutil.copytree(long_history, folder)
     test = open_screen("changes", folder)
-    table = next(frame.value for frame in test.dataframe if "decision" in frame.value)
+    table = next(frame for frame in tables(test) if "decision" in frame)
     assert set(table["decision"]) == {"open"}
     for field, text in zip(test.text_input, ("as predicted", "", "A. Reader"), strict=True):
         field.set_value(text)
@@ -29,7 +30,7 @@ def test_a_decision_about_a_change_is_kept_and_taken_back(open_screen, long_hist
     kept = list(read_triage(folder).values())
     assert [(item.machine, item.reason, item.author) for item in kept] == [("h200", "as predicted", "A. Reader")]
     again = open_screen("changes", folder, show="all")
-    table = next(frame.value for frame in again.dataframe if "decision" in frame.value)
+    table = next(frame for frame in tables(again) if "decision" in frame)
     assert table["decision"].str.contains("A. Reader").sum() == 1
 
 
@@ -55,6 +56,6 @@ def test_accepted_regressions_are_listed(open_screen, history, tmp_path):
     item = Acceptance("b" * 40, "worth it: half the memory", "a" * 40, "b" * 40, ("wall@512",), (0.031,))
     (folder / "h200" / "accepted.jsonl").write_text(item.to_json() + "\n")
     test = open_screen("changes", folder)
-    table = test.dataframe[0].value
+    table = tables(test)[0]
     assert list(table["reason"]) == ["worth it: half the memory"]
     assert list(table["slower"]) == ["wall@512 +3.10 %"]

@@ -10,7 +10,7 @@ from benchmarks.attribution.record_files import read_records
 from benchmarks.attribution.spread import Figure, Interval
 from dashboard.compare import history_answer, side_names
 from dashboard.portrait import best_of_each, short_labels
-from tests.dashboard.conftest import charts
+from tests.dashboard.conftest import charts, tables
 from tests.dashboard.test_screens import words
 
 REAL = Path(__file__).resolve().parents[2] / "results"
@@ -23,7 +23,7 @@ def test_other_nt_gives_no_ratio_and_no_milliseconds_but_costs(open_screen, hist
     assert "nt 512 against 3325" in test.warning[0].value
     assert {"costs", "sides"} <= set(charts(test))
     assert "waterfall" not in charts(test)
-    columns = [column for frame in test.dataframe for column in frame.value]
+    columns = [column for frame in tables(test) for column in frame]
     assert any("µs/GMAC" in column for column in columns)
     assert not any("ratio" in column or "change" in column for column in columns)
 
@@ -31,13 +31,13 @@ def test_other_nt_gives_no_ratio_and_no_milliseconds_but_costs(open_screen, hist
 def test_engines_of_two_windows_have_no_ratio(open_screen, history):
     test = open_screen("compare", history, **{"from-wall": "llama.cpp cuda, ubatch 2048"})
     assert "Two windows" in test.warning[0].value.replace("\\", "")
-    assert not any("ratio" in column for frame in test.dataframe for column in frame.value)
+    assert not any("ratio" in column for frame in tables(test) for column in frame)
     assert "window" in words(test)
 
 
 def test_the_ledger_closes_on_the_screen(open_screen, history):
     test = open_screen("compare", history)
-    ledger = next(frame.value for frame in test.dataframe if "change (ms)" in frame.value)
+    ledger = next(frame for frame in tables(test) if "change (ms)" in frame)
     bars = charts(test)["waterfall"][0]
     assert ledger["change (ms)"].sum() == pytest.approx(bars["x"][-1] - bars["x"][0])
 
@@ -54,11 +54,11 @@ def test_engines_of_one_real_window_are_a_pair(open_screen, other, said):
     test = open_screen("compare", REAL, **{"from": COMMIT, "to": COMMIT, "to-wall": other, "nt": "3325", "machine": "h200"})
     assert said in test.info[0].value.replace("\\", "")
     assert {"waterfall", "costs", "sides"} <= set(charts(test))
-    ledger = next(frame.value for frame in test.dataframe if "what" in frame.value)
+    ledger = next(frame for frame in tables(test) if "what" in frame)
     bars = charts(test)["waterfall"][0]
     assert ledger["change (ms)"].sum() == pytest.approx(bars["x"][-1] - bars["x"][0])
     assert not {"won", "lost", "hidden tax"} & set(ledger["what"])
-    pairs = next(frame.value for frame in test.dataframe if "ratio @3325" in frame.value)
+    pairs = next(frame for frame in tables(test) if "ratio @3325" in frame)
     assert pairs["interval"].str.contains(" to ").any()
     assert ("16" in words(test) and "bit weights" in words(test)) == other.startswith("transformers")
 
@@ -69,10 +69,10 @@ def test_two_real_machines_are_set_side_by_side_without_verdict(open_screen):
     assert "machine h200 against epyc-2core" in said
     assert "no regression" in said
     assert not test.error
-    speeds = next(frame.value for frame in test.dataframe if "tokens_per_second" in frame.value)
+    speeds = next(frame for frame in tables(test) if "tokens_per_second" in frame)
     assert list(speeds["side"]) == ["h200 minfer @3325", "epyc-2core minfer @512"]
     assert speeds["tokens_per_second"].iloc[0] > 10 * speeds["tokens_per_second"].iloc[1]
-    assert not any("change" in column for frame in test.dataframe for column in frame.value)
+    assert not any("change" in column for frame in tables(test) for column in frame)
 
 
 def test_names_of_sides_hold_what_differs_and_no_more():

@@ -11,7 +11,7 @@ import pytest
 from dashboard.benchmarks_file import read_descriptions
 from dashboard.charts.many import many_data, short_names
 from dashboard.data import Reader, Stretches
-from tests.dashboard.conftest import many
+from tests.dashboard.conftest import many, tables
 from tools import big_history
 
 
@@ -29,7 +29,7 @@ def asv_history(tmp_path_factory):
 
 def test_explore_finds_series_by_words_in_any_order(open_screen, asv_history):
     test = open_screen("explore", asv_history, q="3325 q6_k", on="h200")
-    table = test.dataframe[0].value
+    table = tables(test)[0]
     assert list(table["name"]) == [f"prefill.Classes.track_metric_{number}(q6_K GEMM, 3325)" for number in (0, 1)]
     stored = json.loads(sorted((asv_history / "h200").glob("*-minfer.json"))[0].read_text())["results"]
     assert table["newest"].notna().all()

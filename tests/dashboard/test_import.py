@@ -5,7 +5,7 @@ import json
 import pytest
 
 from tests.benchmarks.attribution.ingest.builders import cupti_tsv
-from tests.dashboard.conftest import charts
+from tests.dashboard.conftest import charts, tables
 from tests.shared_files import shared_file
 
 
@@ -29,7 +29,7 @@ def test_an_imported_llama_bench_file_gets_its_rows(open_screen, history):
     test.run()
     assert not test.exception
     assert not test.error, test.error[0].value
-    assert any("tokens_per_second" in frame.value for frame in test.dataframe)
+    assert any("tokens_per_second" in frame for frame in tables(test))
     assert not any("<script>" in item.value for item in test.markdown)
 
 
@@ -48,7 +48,7 @@ def test_an_imported_trace_gets_its_bar_and_its_table(open_screen, history, tmp_
     test.run()
     assert not test.exception
     assert not test.error, test.error[0].value
-    table = next(frame.value for frame in test.dataframe if "class" in frame.value)
+    table = next(frame for frame in tables(test) if "class" in frame)
     bars = charts(test)["imported"]
     kernels = {trace["name"]: trace["x"][0] for trace in bars}
     assert {name: kernels[name] for name in table["class"]} == pytest.approx(
@@ -72,4 +72,4 @@ def test_real_files_are_imported(open_screen, history, name):
     test.run()
     assert not test.exception
     assert not test.error, test.error[0].value
-    assert test.dataframe
+    assert tables(test)

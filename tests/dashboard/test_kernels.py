@@ -9,6 +9,7 @@ import pytest
 
 from benchmarks.attribution.record_files import read_records
 from dashboard.kernels import cost_by_shape
+from tests.dashboard.conftest import tables
 from tests.dashboard.test_screens import words
 
 REAL = Path(__file__).resolve().parents[2] / "results"
@@ -26,7 +27,7 @@ def stored(commit: str, kernel: str, target: str) -> dict:
 @pytest.mark.parametrize("commit", COMMITS)
 def test_registers_spills_and_matrix_share_stand_beside_the_cost(open_screen, commit):
     test = open_screen("kernels", REAL, machine="h200", nt="3325", **{"class": "attention"})
-    table = next(frame.value for frame in test.dataframe if "subject" in frame.value)
+    table = next(frame for frame in tables(test) if "subject" in frame)
     row = table[table["commit"] == commit[:8]].iloc[0]
     facts = stored(commit, COMMITS[commit], "sm_90a")  # the target of an H200
     assert row["kernel"] == facts["kernel"]
@@ -54,7 +55,7 @@ def two_commits(tmp_path):
 
 def test_another_target_has_figures_of_its_own(open_screen, two_commits):
     test = open_screen("kernels", two_commits, machine="h200", **{"class": "rope", "compiled-for": "sm_80"})
-    table = next(frame.value for frame in test.dataframe if "resident warps" in frame.value and "subject" not in frame.value)
+    table = next(frame for frame in tables(test) if "resident warps" in frame and "subject" not in frame)
     assert table["kernel"].iloc[0] == "minfer_rope"
     facts = stored("4180a8a11fb482b294c73a39a6e523066596c579", "minfer_rope", "sm_80")
     assert table["resident warps"].iloc[0] == facts["warps_resident"]
@@ -62,11 +63,11 @@ def test_another_target_has_figures_of_its_own(open_screen, two_commits):
 
 def test_a_class_that_a_library_does_has_no_figures_of_a_small_kernel_of_ours(open_screen, two_commits):
     test = open_screen("kernels", two_commits, machine="h200", nt="3325", **{"class": "q4_K GEMM"})
-    table = next(frame.value for frame in test.dataframe if "subject" in frame.value)
+    table = next(frame for frame in tables(test) if "subject" in frame)
     row = table[table["commit"] == "4180a8a1"].iloc[0]
     assert row["kernel"].startswith("nvjet_")
     assert pd.isna(row["registers"])
-    every = next(frame.value for frame in test.dataframe if "resident warps" in frame.value and "subject" not in frame.value)
+    every = next(frame for frame in tables(test) if "resident warps" in frame and "subject" not in frame)
     assert every.set_index("kernel")["registers"].notna()["minfer_mmv_q4_K"]
 
 

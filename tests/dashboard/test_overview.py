@@ -50,5 +50,5 @@ def test_a_damaged_record_is_named_and_the_rest_is_shown(open_screen, history, t
     bad = sorted((folder / "h200" / "records").glob("*.jsonl"))[0]
     bad.write_text('{"format": "minfer-rec')
     test = open_screen("overview", folder)
-    assert len(test.get("plotly_chart")) >= 2
+    assert len(charts(test)) >= 2
     assert any("not JSON" in item.value for item in test.markdown)

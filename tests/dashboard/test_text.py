@@ -1,12 +1,10 @@
 """What others wrote cannot become markup, a link, an image or a formula."""
 
-import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from dashboard.choices import find_commit
-from dashboard.tables import _csv_cell
 from dashboard.text import for_hover, for_html, for_markdown, shortened
 
 
@@ -32,13 +30,6 @@ def test_no_text_has_a_live_bracket_or_tag(text):
 def test_characters_that_turn_text_round_are_left_out():
     assert shortened("a\u202eb\u0000c\nd", 50) == "abc d"
     assert shortened("x" * 100, 10) == "x" * 9 + "…"
-
-
-@pytest.mark.parametrize("text", ["=1+1", "@x", "+1", "-1"])
-def test_a_cell_that_looks_like_a_formula_is_text(text):
-    assert _csv_cell(text) == "'" + text
-    assert _csv_cell(-1.5) == -1.5
-    assert pd.DataFrame({"a": [text]}).map(_csv_cell).to_csv(index=False) == f"a\n'{text}\n"
 
 
 def test_the_start_of_a_hash_finds_one_commit_or_none():

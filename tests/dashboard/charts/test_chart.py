@@ -1,11 +1,10 @@
-"""A chart's plain data is what Plotly itself would send."""
+"""A chart's plain data is Plotly's form of it, as JSON can hold it."""
 
 import json
 
 import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
-import plotly.io
 
 from dashboard.charts.chart import Chart
 from tests.dashboard.conftest import _unpacked
@@ -13,12 +12,13 @@ from tests.dashboard.conftest import _unpacked
 
 def test_numbers_of_any_kind_arrive_as_they_are():
     chart = Chart()
-    chart.add_scatter(x=np.arange(3), y=pd.Series([1.5, float("nan"), 3.0]), customdata=["a", "b", "c"])
+    chart.add_scatter(x=np.arange(3), y=pd.Series([1.5, float("nan"), 3.0]), customdata=["a", float("nan"), "c"])
     chart.add_bar(x=[np.float64(1), 2], y=np.array(["p", "q"]), base=np.array([0.5, 1.0], dtype=np.float32))
-    sent = json.loads(plotly.io.to_json(chart.for_plotly().to_dict(), validate=False))["data"]
+    sent = json.loads(json.dumps(chart.to_dict(), allow_nan=False))["traces"]
     assert _unpacked(sent[0]["x"]) == [0, 1, 2]
     y = _unpacked(sent[0]["y"])
     assert (y[0], np.isnan(y[1]), y[2]) == (1.5, True, 3.0)
+    assert sent[0]["customdata"] == ["a", None, "c"]
     assert sent[1]["x"] == [1.0, 2]
     assert sent[1]["y"] == ["p", "q"]
     assert _unpacked(sent[1]["base"]) == [0.5, 1.0]

@@ -1,0 +1,86 @@
+// A table of the page's own text: it can be selected, found, read aloud and printed, and it is drawn at once. A heading sorts.
+// tables.py says what `data` holds. Long tables are drawn as far as they are read.
+
+const AT_ONCE = 150;
+
+function table({data, parentElement}) {
+  const root = parentElement.querySelector(".table"), place = root.querySelector(".table-drawing"), {columns} = data;
+  const element = (parent, name, text, look = {}) => {
+    const node = document.createElement(name);
+    if (text !== undefined) node.textContent = text;
+    for (const key in look) node.setAttribute(key, look[key]);
+    parent?.appendChild(node);
+    return node;
+  };
+  const forms = columns.map(({number, digits}) => number && digits !== null ? new Intl.NumberFormat("en", {minimumFractionDigits: digits, maximumFractionDigits: digits}) : null);
+  const order = root.sorting ??= {name: null, down: true};
+  let rows = [], drawn = 0;
+  const box = element(null, "div", undefined, {class: "table-box", tabindex: 0, role: "region", "aria-label": data.alt});
+  if (data.height) box.style.maxHeight = `${data.height}px`;
+  const whole = element(box, "table"), head = element(element(whole, "thead"), "tr"), body = element(whole, "tbody");
+  const headings = columns.map((column, place) => {
+    const heading = element(head, "th", undefined, {scope: "col", ...(column.number ? {class: "table-number"} : {})});
+    const button = element(heading, "button", column.label, {type: "button", title: [column.help, "Click to sort"].filter(Boolean).join(" ")});
+    button.onclick = () => sort(place);
+    return heading;
+  });
+
+  function arranged() {
+    const at = columns.findIndex(({name}) => name === order.name), all = data.rows.map((_, i) => i);
+    headings.forEach((heading, i) => { if (i === at) heading.setAttribute("aria-sort", order.down ? "descending" : "ascending"); else heading.removeAttribute("aria-sort"); });
+    if (at < 0) return all;
+    const value = (i) => data.rows[i][at], sign = order.down ? -1 : 1, empty = (one) => one === null || one === "";
+    // What is empty stands last, whichever way the others go.
+    return all.sort((a, b) => empty(value(a)) || empty(value(b)) ? empty(value(a)) - empty(value(b)) : sign * (columns[at].number ? value(a) - value(b) : String(value(a)).localeCompare(String(value(b)), "en", {numeric: true})));
+  }
+
+  function sort(place) {
+    const {name, number} = columns[place], first = Boolean(number);
+    if (order.name !== name) Object.assign(order, {name, down: first});
+    else if (order.down === first) order.down = !first;
+    else order.name = null;
+    begin();
+  }
+
+  function more(count) {
+    const end = Math.min(rows.length, drawn + count);
+    for (; drawn < end; drawn++) {
+      const row = element(body, "tr"), values = data.rows[rows[drawn]], chip = data.chips?.[rows[drawn]];
+      values.forEach((value, i) => {
+        const text = value === null ? "" : typeof value !== "number" ? value : forms[i] ? forms[i].format(value) : short(value);
+        const node = element(row, "td", chip && i === 0 ? undefined : text, columns[i].number ? {class: "table-number"} : text.length > 40 ? {title: text} : {});
+        if (chip && i === 0) { node.append(swatch(chip), text); node.className = "table-class"; }
+      });
+    }
+  }
+
+  // The class's colour, with the hatch that it has in the charts.
+  function swatch([colour, shape]) {
+    const svg = document.createElementNS(NS, "svg");
+    for (const [key, value] of Object.entries({width: 12, height: 12, viewBox: "0 0 12 12", "aria-hidden": "true"})) svg.setAttribute(key, value);
+    add(svg, "rect", {width: 12, height: 12, fill: colour});
+    if (shape) for (const [x, y] of [[0, 0], [6, 0], [0, 6], [6, 6]]) add(svg, "path", {d: HATCHES[shape], transform: `translate(${x} ${y})`, stroke: "#fff", "stroke-opacity": 0.8, "stroke-width": shape === "." ? 2 : 1.4, fill: "none"});
+    return svg;
+  }
+
+  function begin() {
+    rows = arranged(); drawn = 0;
+    body.replaceChildren();
+    more(AT_ONCE);
+    box.scrollTop = 0;
+  }
+
+  box.addEventListener("scroll", () => { if (drawn < rows.length && box.scrollTop + box.clientHeight > box.scrollHeight - 400) more(AT_ONCE); });
+  // Paper does not scroll.
+  const all = () => more(rows.length);
+  root.ended?.();
+  window.addEventListener("beforeprint", all);
+  root.ended = () => window.removeEventListener("beforeprint", all);
+  root.classList.toggle("table-wraps", Boolean(data.wrap));
+  root.querySelector(".table-table").onclick = () => saveTable([columns.map(({name}) => cell(name)), ...data.rows.map((row) => row.map(cell))], data.file);
+  begin();
+  const across = place.firstElementChild?.scrollLeft ?? 0;
+  place.replaceChildren(box);
+  box.scrollLeft = across;
+  return () => root.ended();
+}
