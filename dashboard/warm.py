@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import threading
 
 from .configuration import Settings
@@ -27,3 +28,6 @@ def _load(found: Settings) -> None:
 
     if found.results.is_dir():
         reader_of(found.results).current()
+    # What is loaded by now stays: later collections need not look at a million objects of libraries again.
+    gc.collect()
+    gc.freeze()
