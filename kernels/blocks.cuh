@@ -184,16 +184,16 @@ struct Q5_K {  // q4_K with 32 bytes of fifth bits (bit j of byte l belongs to s
     }
 };
 
-struct Q6_K {  // 128 bytes of low nibbles, 64 of high 2 bits, 16 signed scales, d
-    static constexpr int block = 256, bytes = 210;
+struct Q6_K {  // 128 bytes of low nibbles, 64 of high 2 bits, 16 signed scales, d; 14 bytes more than ggml's, so that blocks are aligned
+    static constexpr int block = 256, bytes = 224;
     static DEVICE void decode8(const u8* b, int i, float* out) {
         const int half = i >> 7, group = (i >> 5) & 3, l = i & 31;
         const float d = load_f16(b + 208) * (float)(s8)b[192 + 8 * half + 2 * group + (l >> 4)];
         const u8 *low = b + 64 * half + 32 * (group & 1) + l, *high = b + 128 + 32 * half + l;
 #pragma unroll
         for (int w = 0; w < 2; w++) {
-            const u32 nibbles = (load_u32_even(low + 4 * w) >> (4 * (group >> 1))) & 0x0f0f0f0fu;
-            const u32 top = ((load_u32_even(high + 4 * w) >> (2 * group)) & 0x03030303u) << 4;
+            const u32 nibbles = (((const u32*)low)[w] >> (4 * (group >> 1))) & 0x0f0f0f0fu;
+            const u32 top = ((((const u32*)high)[w] >> (2 * group)) & 0x03030303u) << 4;
             expand_bytes(nibbles | top, d, -32.0f * d, out + 4 * w);
         }
     }

@@ -43,28 +43,27 @@ struct StagedQ4 {
 };
 
 struct StagedQ6 {
-    // A block begins at any even address: the 14 aligned pieces around it are copied.
     static constexpr bool staged = true;
     static constexpr int bytes = Q6_K::bytes, block = 256, pieces = 14, pitch = 240;
 
     // Of the 64 columns that are step c: four scales.
     static DEVICE void scales(const u8* b, int c, u32 (&out)[2]) {
         const float d = load_f16(b + 208);
-        const u32 four = shared_u32_even(b + 192 + 4 * c);
+        const u32 four = *(const u32*)(b + 192 + 4 * c);
         out[0] = pack_f16(d * (float)(s8)four, d * (float)(s8)(four >> 8));
         out[1] = pack_f16(d * (float)(s8)(four >> 16), d * (float)(s8)(four >> 24));
     }
 
     static DEVICE void unpack(const u8* b, u32 low, u32 high, int j, int t, u32 (&v)[2][4]) {
         const u8 *nibbles = b + 64 * (j >> 1) + 8 * t, *tops = b + 128 + 32 * (j >> 1) + 8 * t;
-        const u32 top[2] = {shared_u32_even(tops), shared_u32_even(tops + 4)};
+        const u32 top[2] = {((const u32*)tops)[0], ((const u32*)tops)[1]};
         const int shift = 4 * (j & 1);
 #pragma unroll
         for (int h = 0; h < 2; h++) {
             const u32 scale = __byte_perm(h ? high : low, 0, t < 2 ? 0x1010 : 0x3232);
 #pragma unroll
             for (int w = 0; w < 2; w++) {
-                const u32 nibble = (shared_u32_even(nibbles + 32 * h + 4 * w) >> shift) & 0x0f0f0f0fu;
+                const u32 nibble = (*(const u32*)(nibbles + 32 * h + 4 * w) >> shift) & 0x0f0f0f0fu;
                 const u32 q = nibble | (((top[w] >> (shift + 2 * h)) & 0x03030303u) << 4);
 #pragma unroll
                 for (int i = 0; i < 2; i++) {  // 1024 + q less 1056
@@ -99,16 +98,14 @@ struct Direct {
 
 // ---- the product ----------------------------------------------------------------------------------------------------------------
 
-// A block of 256 columns of all rows; pieces beyond the matrices' end are not read.
+// A block of 256 columns of all rows.
 template <class W>
-DEVICE void load_weights(u32 to, const u8* matrix, const u8* end, int first_row, int n, long long row_bytes, int block) {
+DEVICE void load_weights(u32 to, const u8* matrix, int first_row, int n, long long row_bytes, int block) {
 #pragma unroll
     for (int i = threadIdx.x; i < ROWS * W::pieces; i += THREADS) {
         const int row = i / W::pieces, piece = i % W::pieces;
-        const u64 at = (u64)(matrix + min(first_row + row, n - 1) * row_bytes + (long long)block * W::bytes);
-        const u8* from = (const u8*)((at & ~15ull) + 16 * piece);
-        const long long left = end - from;
-        copy_async_16(to + row * W::pitch + piece * 16, from, W::bytes % 16 == 0 || left > 15 ? 16 : left > 0 ? (int)left : 0);
+        copy_async_16(to + row * W::pitch + piece * 16,
+                      matrix + min(first_row + row, n - 1) * row_bytes + (long long)block * W::bytes + piece * 16);
     }
 }
 
@@ -139,13 +136,13 @@ DEVICE void expert_gemm(const u8* weights, const f16* x, const int* order, const
         row_of[threadIdx.x] = choice / share;
     }
     const long long row_bytes = (long long)(k / W::block) * W::bytes;
-    const u8 *matrix = weights + tile.x * (n * row_bytes), *end = weights + experts * (n * row_bytes);
+    const u8* matrix = weights + tile.x * (n * row_bytes);
     const int first_row = blockIdx.x * ROWS, steps = (k + DEPTH - 1) / DEPTH;
     constexpr int X_STAGE = TOKENS * 2 * DEPTH, W_STAGE = ROWS * W::pitch;
     const u32 at_x = shared_address(shared), at_w = at_x + STAGES * X_STAGE;
     __syncthreads();
 
-    if (W::staged) load_weights<W>(at_w, matrix, end, first_row, n, row_bytes, 0);
+    if (W::staged) load_weights<W>(at_w, matrix, first_row, n, row_bytes, 0);
 #pragma unroll
     for (int s = 0; s < STAGES - 1; s++) {
         if (s < steps) load_x<TOKENS>(at_x + s * X_STAGE, x, row_of, count, s * DEPTH, k);
@@ -169,7 +166,7 @@ DEVICE void expert_gemm(const u8* weights, const f16* x, const int* order, const
         if (ahead < steps)
             load_x<TOKENS>(at_x + (stage == 0 ? STAGES - 1 : stage - 1) * X_STAGE, x, row_of, count, ahead * DEPTH, k);
         if (W::staged && j == 0 && s + 4 < steps)
-            load_weights<W>(at_w + (block + 1 & 1) * W_STAGE, matrix, end, first_row, n, row_bytes, block + 1);
+            load_weights<W>(at_w + (block + 1 & 1) * W_STAGE, matrix, first_row, n, row_bytes, block + 1);
         copy_async_commit();
 
         u32 a[2][4][4];
@@ -178,8 +175,7 @@ DEVICE void expert_gemm(const u8* weights, const f16* x, const int* order, const
         for (int r = 0; r < 4; r++) {
             u32 v[2][4];
             if constexpr (W::staged) {
-                const u32 start = W::bytes % 16 == 0 ? 0 : (u32)((u64)row_at[r] + (u32)block * W::bytes) & 15u;
-                const u8* b = raw + 8 * r * W::pitch + start;
+                const u8* b = raw + 8 * r * W::pitch;
                 if (j == 0) W::scales(b, t, scales[r]);
                 const u32 low = __shfl_sync(0xffffffffu, scales[r][0], j, 4), high = __shfl_sync(0xffffffffu, scales[r][1], j, 4);
                 W::unpack(b, low, high, j, t, v);

@@ -2,12 +2,6 @@
 #pragma once
 #include "blocks.cuh"
 
-// Four bytes of shared memory at an even address.
-DEVICE u32 shared_u32_even(const u8* p) {
-    const u32* aligned = (const u32*)((u64)p & ~3ull);
-    return (u64)p & 2 ? __funnelshift_r(aligned[0], aligned[1], 16) : aligned[0];
-}
-
 DEVICE u32 sub_f16x2(u32 a, u32 b) {
     u32 out;
     asm("sub.rn.f16x2 %0, %1, %2;" : "=r"(out) : "r"(a), "r"(b));

@@ -116,8 +116,8 @@ DEVICE Group32 group_of<Q6_K>(const u8* b, int i) {
     const u8 *low = b + 64 * half + 32 * (group & 1), *high = b + 128 + 32 * half;
 #pragma unroll
     for (int w = 0; w < 8; w++) {
-        const u32 nibbles = (load_u32_even(low + 4 * w) >> (4 * (group >> 1))) & 0x0f0f0f0fu;
-        const u32 top = ((load_u32_even(high + 4 * w) >> (2 * group)) & 0x03030303u) << 4;
+        const u32 nibbles = (((const u32*)low)[w] >> (4 * (group >> 1))) & 0x0f0f0f0fu;
+        const u32 top = ((((const u32*)high)[w] >> (2 * group)) & 0x03030303u) << 4;
         g.q[w] = __vsub4(nibbles | top, 0x20202020u);
     }
     const float d = load_f16(b + 208);

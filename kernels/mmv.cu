@@ -10,8 +10,10 @@
 //               q4_K, 0.93 of q6_K on an H200: 8.6 instructions a weight, most of them the block's scales     current but for
 //   q4_K, q6_K  32 weights a thread on the f32 units: 1.4 and 1.7 TB/s, bound by four instructions a weight (and, shift,
 //               convert at a quarter of the rate, multiply)                                                   gone
-//   q4_K, q6_K  on the matrix units, activations exact: see mmv_tile.cuh. On an H200 2.35 TB/s of gate or up, 2.5 of the head;
-//               2 to 4 stages and 2 to 14 warps a block are within a tenth of each other                       current
+//   q4_K, q6_K  on the matrix units, activations exact: see mmv_tile.cuh. On an H200 2.35 TB/s of gate or up; 2 to 4 stages and 2
+//               to 14 warps a block are within a tenth of each other                                           current
+//   q6_K        in blocks of 210 bytes as in the file, the 14 aligned pieces around each read and shifted: 168 us for the head of
+//               152,064 by 3584, 30 for [3584, 18944]; in aligned blocks of 224 bytes 125 and 25               gone
 //   _group      up to three matrices of one input in a launch: at a decode step                                current
 //   _experts    each row's matrix is that of the expert which the router chose for it; x row blockIdx.y / share, m = choices
 #include "mmv_tile.cuh"

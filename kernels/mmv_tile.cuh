@@ -45,12 +45,10 @@ DEVICE u32 odd_pair(uint2 four) { return __byte_perm(four.x, four.y, 0x7632); }
 
 // Lane 4 g + t holds rows g and g + 8, and what it takes of each sub-block.
 struct TileQ4 {
-    static constexpr int bytes = Q4_K::bytes, pieces = 9, pitch = 160, stages = 4;
-
-    static DEVICE u32 start_of(u64) { return 0; }
+    static constexpr int bytes = Q4_K::bytes, pitch = 160, stages = 4;
 
     // Eight sub-blocks of 32, each two mma of 16: lane t takes elements 8 t to 8 t + 7.
-    static DEVICE void multiply(const u8* tile, const u8*, const f16* x, float (&sum)[2]) {
+    static DEVICE void multiply(const u8* tile, const f16* x, float (&sum)[2]) {
         const int lane = threadIdx.x & 31, g = lane >> 2, t = lane & 3;
         const uint4 eight = *(const uint4*)(x + 32 * g + 8 * t);  // of sub-block g
         const u32 mine[4] = {even_pair(make_uint2(eight.x, eight.y)), odd_pair(make_uint2(eight.x, eight.y)),
@@ -84,14 +82,12 @@ struct TileQ4 {
 };
 
 struct TileQ6 {
-    // A block of 210 bytes begins at any even address: the 14 aligned pieces around it are read.
-    static constexpr int bytes = Q6_K::bytes, pieces = 14, pitch = 240, stages = 3;
-
-    static DEVICE u32 start_of(u64 address) { return (u32)address & 15; }
+    static constexpr int bytes = Q6_K::bytes, pitch = 240, stages = 3;
 
     // Sixteen sub-blocks of 16, each one mma, eight of each half of the block: lane t takes elements 4 t to 4 t + 3.
-    static DEVICE void multiply(const u8* upper, const u8* lower, const f16* x, float (&sum)[2]) {
+    static DEVICE void multiply(const u8* tile, const f16* x, float (&sum)[2]) {
         const int lane = threadIdx.x & 31, g = lane >> 2, t = lane & 3;
+        const u8 *upper = tile + g * pitch, *lower = upper + 8 * pitch;
         const u32 ones[4] = {ONES, ONES, ONES, ONES};
         const float d[2] = {load_f16(upper + 208), load_f16(lower + 208)};
 #pragma unroll
@@ -106,9 +102,9 @@ struct TileQ6 {
 #pragma unroll
                 for (int r = 0; r < 2; r++) {
                     const u8* row = (r ? lower : upper) + 16 * s + 4 * t;
-                    word[r][0] = shared_u32_even(row + 64 * half);
-                    word[r][1] = shared_u32_even(row + 64 * half + 32);
-                    word[r][2] = shared_u32_even(row + 128 + 32 * half);
+                    word[r][0] = *(const u32*)(row + 64 * half);
+                    word[r][1] = *(const u32*)(row + 64 * half + 32);
+                    word[r][2] = *(const u32*)(row + 128 + 32 * half);
                 }
 #pragma unroll
                 for (int group = 0; group < 4; group++) {
@@ -142,39 +138,23 @@ template <class T>
 DEVICE void mmv_tile(int tile_of_rows, const u8* weights, const f16* row_x, const float* bias, void* out, int n, int k, float scale,
                      int wide) {
     extern __shared__ __align__(128) u8 shared[];
-    constexpr int STAGE = TILE_ROWS * T::pitch + X_BYTES, PIECES = TILE_ROWS * T::pieces;
+    static_assert(T::bytes % 16 == 0);
+    constexpr int STAGE = TILE_ROWS * T::pitch + X_BYTES, PIECES = T::bytes / 16;
     const int lane = threadIdx.x & 31, warp = threadIdx.x >> 5, warps = blockDim.x >> 5;
     const int first = tile_of_rows * TILE_ROWS, blocks = k / 256;
     const long long row_bytes = (long long)blocks * T::bytes;
-    const u8* end = weights + n * row_bytes;
     u8* mine = shared + warp * T::stages * STAGE;
 
-    const auto piece_at = [&](int i, int block, u32& to, const u8*& from) {
-        const int row = i / T::pieces, piece = i - row * T::pieces;
-        const u64 block_at = (u64)(weights + min(first + row, n - 1) * row_bytes + (long long)block * T::bytes);
-        to = row * T::pitch + piece * 16;
-        from = (const u8*)(block_at - T::start_of(block_at)) + piece * 16;
-    };
     const auto load = [&](int turn, int block) {
         if (block < blocks) {
-            u8* tile = mine + turn * STAGE;
-            u32 to;
-            const u8* from;
-            if (T::pieces * 16 > T::bytes && block == blocks - 1 && first + TILE_ROWS >= n) {
-                // Pieces around the matrix's last block reach beyond it.
-#pragma unroll 1
-                for (int i = lane; i < PIECES; i += 32) {
-                    piece_at(i, block, to, from);
-                    for (int e = 0; e < 16 && from + e < end; e += 2) *(u16*)(tile + to + e) = *(const u16*)(from + e);
-                }
-            } else {
+            const u32 tile = shared_address(mine + turn * STAGE);
 #pragma unroll
-                for (int i = lane; i < PIECES; i += 32) {
-                    piece_at(i, block, to, from);
-                    copy_async_16(shared_address(tile) + to, from);
-                }
+            for (int i = lane; i < TILE_ROWS * PIECES; i += 32) {
+                const int row = i / PIECES, piece = i - row * PIECES;
+                copy_async_16(tile + row * T::pitch + piece * 16,
+                              weights + min(first + row, n - 1) * row_bytes + (long long)block * T::bytes + piece * 16);
             }
-            copy_async_16(shared_address(tile) + TILE_ROWS * T::pitch + lane * 16, row_x + block * 256 + lane * 8);
+            copy_async_16(tile + TILE_ROWS * T::pitch + lane * 16, row_x + block * 256 + lane * 8);
         }
         copy_async_commit();
     };
@@ -190,15 +170,7 @@ DEVICE void mmv_tile(int tile_of_rows, const u8* weights, const f16* row_x, cons
         __syncwarp();
         const u8* tile = mine + turn * STAGE;
         const f16* tile_x = (const f16*)(tile + TILE_ROWS * T::pitch);
-        if (T::pieces * 16 == T::bytes) {
-            T::multiply(tile, tile, tile_x, sum);
-        } else {
-            const u64 at = (u64)(weights + (long long)block * T::bytes);
-            const int g = lane >> 2;
-            const u32 upper = T::start_of(at + min(first + g, n - 1) * row_bytes);
-            const u32 lower = T::start_of(at + min(first + g + 8, n - 1) * row_bytes);
-            T::multiply(tile + g * T::pitch + upper, tile + (g + 8) * T::pitch + lower, tile_x, sum);
-        }
+        T::multiply(tile, tile_x, sum);
         __syncwarp();
         turn = turn == T::stages - 1 ? 0 : turn + 1;
     }

@@ -6,6 +6,7 @@ import gguf
 import numpy as np
 
 from minfer.backends.cuda.arrays import DeviceArray
+from minfer.backends.cuda.linear import as_laid_out
 from minfer.quantisation import QUANTISATIONS
 
 BY_NAME = {quantisation.name: quantisation for quantisation in QUANTISATIONS.values()}
@@ -45,8 +46,8 @@ class Gpu:
         return host
 
 
-def random_blocks(kind: str, rows: int, k: int, random: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
-    """Random stored rows [rows, bytes] of a type, and the float32 weights [rows, k] that they mean."""
+def stored_blocks(kind: str, rows: int, k: int, random: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+    """Random rows [rows, bytes] of a type as a file holds them, and the float32 weights [rows, k] that they mean."""
     quantisation = BY_NAME[kind]
     if kind in ("f32", "f16", "bf16"):
         weights = random.standard_normal((rows, k)).astype(np.float32)
@@ -61,6 +62,12 @@ def random_blocks(kind: str, rows: int, k: int, random: np.random.Generator) -> 
     dense = gguf.dequantize(raw, gguf.GGMLQuantizationType(quantisation.id)).astype(np.float32).reshape(rows, k)
     assert np.isfinite(dense).all()
     return raw, dense
+
+
+def random_blocks(kind: str, rows: int, k: int, random: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+    """As ``stored_blocks``, the rows as they lie on the device."""
+    raw, dense = stored_blocks(kind, rows, k, random)
+    return as_laid_out(kind, raw), dense
 
 
 def distance(seen: np.ndarray, expected: np.ndarray) -> float:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ...gguf import Tensor
 from ...kernels import KernelError
@@ -30,15 +31,30 @@ class DeviceMatrix:
     """An f16 copy, where one is kept."""
 
 
+_ALIGNED = {"q6_K": (210, 224)}
+"""Bytes of a block in the file and on the device, where kernels want blocks to begin at a multiple of 16."""
+
+
+def as_laid_out(kind: str, raw: NDArray[np.uint8]) -> NDArray[np.uint8]:
+    """Stored rows u8 [.., bytes] of ``kind`` as kernels/blocks.cuh reads them: contiguous, blocks aligned."""
+    if kind not in _ALIGNED:
+        return np.ascontiguousarray(raw)
+    stored, aligned = _ALIGNED[kind]
+    blocks = raw.reshape(*raw.shape[:-1], raw.shape[-1] // stored, stored)
+    out = np.zeros((*blocks.shape[:-1], aligned), np.uint8)
+    out[..., :stored] = blocks
+    return out.reshape(*raw.shape[:-1], -1)
+
+
 def upload_matrix(device: Device, tensor: Tensor) -> DeviceMatrix:
-    """Bring a weight to the device as it is stored; types that no kernel decodes are made f16 here, once."""
+    """Bring a weight to the device as it is stored, blocks aligned; types that no kernel decodes are made f16 here, once."""
     if tensor.shape[-1] % 8:
         raise KernelError(
             f"tensor {tensor.name}: rows of {tensor.shape[-1]} weights, expected a multiple of 8; use backend numpy"
         )
     kind = tensor.type.name
     if kind in launch.DECODED:
-        host = np.ascontiguousarray(tensor.raw)
+        host = as_laid_out(kind, tensor.raw)
     else:
         kind, host = "f16", np.ascontiguousarray(tensor.dequantise().astype(np.float16))
     memory = device.allocate(host.nbytes)

@@ -20,7 +20,7 @@ import pytest
 from minfer.backends.cpu_kernels import DECODED, INTEGER_TYPES, CpuKernels, address_of
 from minfer.kernels import host, sources_folder
 from minfer.quantisation import QUANTISATIONS
-from tests.gpu.support import random_blocks
+from tests.gpu.support import stored_blocks
 from tests.minfer.backends.test_attend import plain
 
 SANITISERS = "MINFER_TEST_SANITISERS"
@@ -54,7 +54,7 @@ def lengths(name):
 @pytest.mark.parametrize("name", sorted(DECODED))
 def test_mmv(kernels, name):
     for m, n, k in zip((1, 3, 5, 8, 1), (1, 7, 33, 130, 900), (*lengths(name), *lengths(name)[:2]), strict=True):
-        raw, dense = random_blocks(name, n, k, np.random.default_rng(n))
+        raw, dense = stored_blocks(name, n, k, np.random.default_rng(n))
         x, y = random(m, k), poisoned(m, n)
         kernels.mmv(KINDS[name], address_of(raw), x, y)
         bound = np.abs(x).astype(np.float64) @ np.abs(dense).T
@@ -64,7 +64,7 @@ def test_mmv(kernels, name):
 @pytest.mark.parametrize("name", sorted(DECODED))
 def test_dequantise(kernels, name):
     for n, k in zip((1, 7, 130), lengths(name), strict=True):
-        raw, dense = random_blocks(name, n, k, np.random.default_rng(n))
+        raw, dense = stored_blocks(name, n, k, np.random.default_rng(n))
         out = poisoned(n, k)
         kernels.dequantise(KINDS[name], address_of(raw), out)
         # One rounding fewer where a product and a sum are one instruction.
@@ -74,7 +74,7 @@ def test_dequantise(kernels, name):
 @pytest.mark.parametrize("name", sorted(INTEGER_TYPES))
 def test_integer_product(kernels, name):
     for m, n, k in zip((1, 9, 32, 33, 70), (1, 7, 33, 130, 300), (*lengths(name), *lengths(name)[:2]), strict=True):
-        raw, dense = random_blocks(name, n, k, np.random.default_rng(n))
+        raw, dense = stored_blocks(name, n, k, np.random.default_rng(n))
         x, y = random(m, k), poisoned(m, n)
         # An outlier, as models have them, and a group of nothing.
         x[:, 5] *= 1000
@@ -90,7 +90,7 @@ def test_integer_product(kernels, name):
 
 @pytest.mark.parametrize("bad", [np.nan, np.inf])
 def test_what_is_no_number_does_not_become_one_by_rounding(kernels, bad):
-    raw, _ = random_blocks("q8_0", 5, 64, np.random.default_rng(0))
+    raw, _ = stored_blocks("q8_0", 5, 64, np.random.default_rng(0))
     x, y = random(40, 64), poisoned(40, 5)
     x[3, 40] = bad
     packed, panels = poisoned(kernels.packed_floats(40, 64)), poisoned(kernels.panel_floats(64))
@@ -182,7 +182,7 @@ def test_a_key_that_is_no_number_reaches_every_token_that_sees_it_and_no_other(k
 
 
 def test_callers_in_two_threads_do_not_disturb_each_other(kernels):
-    raw, dense = random_blocks("q8_0", 900, 640, np.random.default_rng(0))
+    raw, dense = stored_blocks("q8_0", 900, 640, np.random.default_rng(0))
     inputs = [random(3, 640, seed=seed) for seed in range(40)]
 
     def product(x):
@@ -196,7 +196,7 @@ def test_callers_in_two_threads_do_not_disturb_each_other(kernels):
 
 
 def test_a_forked_child_has_workers_of_its_own(kernels):
-    raw, dense = random_blocks("q8_0", 900, 640, np.random.default_rng(0))
+    raw, dense = stored_blocks("q8_0", 900, 640, np.random.default_rng(0))
     x, y = random(2, 640), poisoned(2, 900)
     kernels.mmv(KINDS["q8_0"], address_of(raw), x, y)
     child = os.fork()
