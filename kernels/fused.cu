@@ -1,14 +1,14 @@
-// fused: x w^T in f16 on Hopper's warpgroup matrix units. q4_K weights come as they are stored and become the left operand in
+// fused: x w^T in f16 on Hopper's warpgroup matrix units. q4_K and q6_K weights come as they are stored and become the left operand in
 // registers, so no f16 copy of them is ever written; activations are the right operand, in shared memory.
 //
-// weights   tensor map of u8 [n, k / 256 * 144], boxes of a block by 128 rows; k is a multiple of 256, n is even
+// weights   tensor map of u8 [n, k / 256 * bytes], boxes of a block by 128 rows; k is a multiple of 256, n is even
 // x         tensor map of f16 [m, k], boxes of 64 columns by TOKENS rows, swizzled by 128 bytes
 // out       f16 [m, stride], of which n columns are written, times `scale`
 // grid      fused_TOKENS: at most as many blocks as multiprocessors, each takes tiles in turn, the token tiles of one row tile next to
 //           each other; fused_TOKENS_split: two blocks a tile, a cluster whose blocks take half of the columns each
 //
-// A weight is scale * q - minimum with scale and minimum rounded to f16: q is exact, so the error is at most that of three f16
-// roundings where dequantise.cu makes one.
+// A q4_K weight is scale * q - minimum with scale and minimum rounded to f16, a q6_K weight scale * q: q is exact, so the error is at
+// most that of three f16 roundings where dequantise.cu makes one.
 //
 // Variants tried
 //   tokens 64, 128, 256   tile of 128 rows by so many tokens; two warpgroups of 64 rows, each unpacks the next 64 columns while its
@@ -16,6 +16,9 @@
 //                         tokens with 256 (cuBLAS alone 780, with dequantise.cu before it 725)                  current
 //   split                 halves of the columns, sums exchanged through the other block's shared memory: 666 instead of 570 TFLOP/s
 //                         for [3584, 18944] at 512 tokens (cuBLAS alone 736, with dequantise.cu 510)            current, for few tiles
+//   q6_K                  [3584, 18944] 108 us at 512 tokens (cuBLAS with dequantise.cu 139, before blocks were aligned 145); from 1024
+//                         tokens on the two are even. Its 224 bytes a row put two rows of eight into one bank: 12 two-byte reads
+//                         a row serve 128 columns, so that they stay beside the products                                current
 //   cluster of two rows   each block brings half of the activations to both: 1 % faster at 3325 tokens, slower at 512
 //   cp.async              a warpgroup copies 16 bytes a lane: 475 and 350 TFLOP/s, its addresses alone took longer than the products
 #include "f16_blocks.cuh"
@@ -23,70 +26,125 @@
 
 #if defined(__CUDA_ARCH_FEAT_SM90_ALL)
 
-constexpr int ROWS = 128, DEPTH = 64, STAGES = 5, BUFFERS = 2, BLOCK = Q4_K::bytes;
-constexpr int W_BYTES = ROWS * BLOCK;
+constexpr int ROWS = 128, DEPTH = 64, STAGES = 5, BUFFERS = 2;
 // A buffer of weights holds a whole block's 256 columns. The copier, which has seen step i - STAGES consumed, overwrites the
 // buffer of step i - 4 * BUFFERS to i - 4 * BUFFERS + 3.
 static_assert(STAGES <= 4 * BUFFERS - 3);
 
-// Two small integers, in bits 0 to 3 and 16 to 19, times a scale plus a minimum.
-DEVICE u32 weight_pair(u32 q, u32 scale, u32 minimum) {
+// The bits of `mask` in a, and all of b, in one instruction: the compiler makes two of some.
+DEVICE u32 and_or(u32 a, u32 mask, u32 b) {
     u32 out;
-    asm("{ .reg .b32 t; lop3.b32 t, %1, 0x000f000f, 0x64006400, 0xea; sub.rn.f16x2 t, t, %4; fma.rn.f16x2 %0, t, %2, %3; }"
-        : "=r"(out) : "r"(q), "r"(scale), "r"(minimum), "r"(0x64006400u));
+    asm("lop3.b32 %0, %1, %2, %3, 0xea;" : "=r"(out) : "r"(a), "r"(mask), "r"(b));
     return out;
 }
+// Two integers below 16, in bits 0 to 3 and 16 to 19, as packed f16 1024 too large.
+DEVICE u32 plus_1024(u32 q) { return and_or(q, 0x000f000fu, 0x64006400u); }
 
-// The left operand of 64 columns: four products' worth of this lane's rows g and g + 8. Byte l of the 32 holds column l in its low
-// nibble and column 32 + l in its high one.
-DEVICE void unpack(u32 (&a)[16], const u8* columns, const u32 (&scales)[2][2], int j) {
+// How a lane makes 64 columns of its rows g and g + 8 the left operand of four products. `block` points at row g's bytes of 256
+// columns, columns 2 c; begin() is called where a block of 256 columns begins, before make() of its columns 0, 64, 128 and 192.
+struct FusedQ4 {
+    static constexpr int bytes = Q4_K::bytes;
+    u32 scales[2][2];
+
+    DEVICE void begin(const u8* block, int c) {
 #pragma unroll
-    for (int h = 0; h < 2; h++) {
-        const u32 low = __shfl_sync(0xffffffffu, scales[h][0], j, 4), high = __shfl_sync(0xffffffffu, scales[h][1], j, 4);
-        const u32 s0 = __byte_perm(low, 0, 0x1010), m0 = __byte_perm(low, 0, 0x3232);
-        const u32 s1 = __byte_perm(high, 0, 0x1010), m1 = __byte_perm(high, 0, 0x3232);
+        for (int h = 0; h < 2; h++) scales_of_pair(block + h * 8 * bytes, c, scales[h]);
+    }
+
+    // Byte l of 32 holds column l in its low nibble and column 32 + l in its high one.
+    DEVICE void make(u32 (&a)[16], const u8* block, int c, int j) {
+        const u8* columns = block + 16 + 32 * j + 2 * c;
 #pragma unroll
-        for (int i = 0; i < 4; i++) {
-            const u32 q = __byte_perm(*(const u16*)(columns + h * 8 * BLOCK + 8 * i), 0, 0x4140);
-            a[4 * (i >> 1) + 2 * (i & 1) + h] = weight_pair(q, s0, m0);
-            a[8 + 4 * (i >> 1) + 2 * (i & 1) + h] = weight_pair(q >> 4, s1, m1);
+        for (int h = 0; h < 2; h++) {
+            const u32 low = __shfl_sync(0xffffffffu, scales[h][0], j, 4), high = __shfl_sync(0xffffffffu, scales[h][1], j, 4);
+            const u32 s0 = __byte_perm(low, 0, 0x1010), m0 = __byte_perm(low, 0, 0x3232);
+            const u32 s1 = __byte_perm(high, 0, 0x1010), m1 = __byte_perm(high, 0, 0x3232);
+#pragma unroll
+            for (int i = 0; i < 4; i++) {
+                const u32 q = __byte_perm(*(const u16*)(columns + h * 8 * bytes + 8 * i), 0, 0x4140);
+                a[4 * (i >> 1) + 2 * (i & 1) + h] = fma_f16x2(sub_f16x2(plus_1024(q), 0x64006400u), s0, m0);
+                a[8 + 4 * (i >> 1) + 2 * (i & 1) + h] = fma_f16x2(sub_f16x2(plus_1024(q >> 4), 0x64006400u), s1, m1);
+            }
         }
     }
-}
+};
+
+struct FusedQ6 {
+    static constexpr int bytes = Q6_K::bytes;
+    float d[2];
+    u32 nibbles[2][8], tops[2][4];  // of 128 columns
+
+    DEVICE void begin(const u8* block, int) {
+        d[0] = load_f16(block + 208);
+        d[1] = load_f16(block + 8 * bytes + 208);
+    }
+
+    // Byte l of 64 holds column l of 128 in its low nibble and column 64 + l in its high one; byte l of 32 the upper two bits of
+    // columns l, 32 + l, 64 + l and 96 + l. So bytes are read for two calls.
+    DEVICE void make(u32 (&a)[16], const u8* block, int c, int j) {
+        if ((j & 1) == 0) {
+#pragma unroll
+            for (int h = 0; h < 2; h++) {
+                const u8* row = block + h * 8 * bytes + 2 * c;
+#pragma unroll
+                for (int i = 0; i < 8; i++) nibbles[h][i] = __byte_perm(*(const u16*)(row + 32 * j + 8 * i), 0, 0x4140);
+#pragma unroll
+                for (int i = 0; i < 4; i++) tops[h][i] = __byte_perm(*(const u16*)(row + 128 + 16 * j + 8 * i), 0, 0x4140);
+            }
+        }
+#pragma unroll
+        for (int h = 0; h < 2; h++) {
+            const u32 four = *(const u32*)(block + h * 8 * bytes + 192 + 4 * j);
+#pragma unroll
+            for (int s = 0; s < 4; s++) {
+                const float scale = d[h] * (float)(s8)(four >> (8 * s));
+                const u32 both = pack_f16(scale, scale);
+#pragma unroll
+                for (int i = 0; i < 2; i++) {
+                    const u32 nibble = nibbles[h][2 * s + i] >> (4 * (j & 1)), top = tops[h][2 * (s & 1) + i];
+                    const int shift = 4 * (j & 1) + 2 * (s >> 1);  // of the two bits, which belong at bit 4
+                    const u32 q = and_or(shift < 4 ? top << (4 - shift) : top >> (shift - 4), 0x00300030u, plus_1024(nibble));
+                    a[4 * s + 2 * i + h] = mul_f16x2(sub_f16x2(q, 0x64206420u), both);  // 1024 + 32
+                }
+            }
+        }
+    }
+};
 
 // What a block works on: tiles first, first + step, ... below count, columns begin to end of each.
 struct Work {
     int first, step, count, token_tiles, begin, end;
 };
 
-template <int TOKENS>
+template <class W, int TOKENS>
 DEVICE void copy_tiles(const TensorMap& x, const TensorMap& weights, Work work, u32 at_x, u32 at_w, u32 full, u32 empty) {
     u32 step = 0;
     for (int tile = work.first; tile < work.count; tile += work.step) {
         const int first_row = tile / work.token_tiles * ROWS, first_token = tile % work.token_tiles * TOKENS;
         for (int depth = work.begin; depth < work.end; depth += DEPTH, step++) {
             const u32 stage = step % STAGES, barrier = full + 8 * stage;
+            constexpr int W_BYTES = ROWS * W::bytes;
             const bool block_begins = depth % 256 == 0;
             barrier_wait(empty + 8 * stage, step / STAGES & 1 ^ 1);
             barrier_expect(barrier, TOKENS * 128 + (block_begins ? W_BYTES : 0));
             copy_box(at_x + stage * TOKENS * 128, x, depth, first_token, barrier);
             if (!block_begins) continue;
-            copy_box(at_w + (step / 4) % BUFFERS * W_BYTES, weights, depth / 256 * BLOCK, first_row, barrier);
-            if (depth + 512 < work.end) prefetch_box(weights, (depth / 256 + 2) * BLOCK, first_row);
+            copy_box(at_w + (step / 4) % BUFFERS * W_BYTES, weights, depth / 256 * W::bytes, first_row, barrier);
+            if (depth + 512 < work.end) prefetch_box(weights, (depth / 256 + 2) * W::bytes, first_row);
         }
     }
 }
 
 // One tile's columns; `step` counts the stages used so far, over all tiles.
-template <int TOKENS>
+template <class W, int TOKENS>
 DEVICE void multiply(float (&d)[TOKENS / 2], u32& step, int columns, const u8* mine, u32 at_x, u32 full, u32 empty) {
     const int lane = threadIdx.x & 31, c = lane & 3;
-    u32 a[2][16], scales[2][2];
-    const u8* block = mine + (step / 4) % BUFFERS * W_BYTES;
+    W weights;
+    u32 a[2][16];
+    const u8* block = mine + (step / 4) % BUFFERS * (ROWS * W::bytes);
     barrier_wait(full + 8 * (step % STAGES), step / STAGES & 1);
-    scales_of_pair(block, c, scales[0]);
-    scales_of_pair(block + 8 * BLOCK, c, scales[1]);
-    unpack(a[0], block + 16 + 2 * c, scales, 0);
+    weights.begin(block, c);
+    weights.make(a[0], block, c, 0);
     for (int depth = 0; depth < columns; depth += 256) {
 #pragma unroll
         for (int j = 0; j < 4; j++, step++) {
@@ -103,11 +161,10 @@ DEVICE void multiply(float (&d)[TOKENS / 2], u32& step, int columns, const u8* m
                 const u32 next = step + 1;
                 barrier_wait(full + 8 * (next % STAGES), next / STAGES & 1);
                 if (j == 3) {
-                    block = mine + (next / 4) % BUFFERS * W_BYTES;
-                    scales_of_pair(block, c, scales[0]);
-                    scales_of_pair(block + 8 * BLOCK, c, scales[1]);
+                    block = mine + (next / 4) % BUFFERS * (ROWS * W::bytes);
+                    weights.begin(block, c);
                 }
-                unpack(a[(j + 1) & 1], block + 16 + 32 * ((j + 1) & 3) + 2 * c, scales, (j + 1) & 3);
+                weights.make(a[(j + 1) & 1], block, c, (j + 1) & 3);
             }
         }
     }
@@ -147,7 +204,7 @@ DEVICE void exchange(float (&d)[N], float4* space, u32 other) {
     }
 }
 
-template <int TOKENS, bool SPLIT>
+template <class W, int TOKENS, bool SPLIT>
 DEVICE void fused(const TensorMap& x, const TensorMap& weights, f16* out, int m, int n, int stride, int k, float scale) {
     extern __shared__ u8 dynamic[];
     __shared__ u64 barriers[2 * STAGES];
@@ -169,18 +226,18 @@ DEVICE void fused(const TensorMap& x, const TensorMap& weights, f16* out, int m,
     const Work work = {index, blocks, token_tiles * ((n + ROWS - 1) / ROWS), token_tiles, half ? middle : 0, SPLIT && !half ? middle : k};
     if (threadIdx.x < 128) {
         asm volatile("setmaxnreg.dec.sync.aligned.u32 40;");
-        if (threadIdx.x == 0) copy_tiles<TOKENS>(x, weights, work, at_x, at_w, full, empty);
+        if (threadIdx.x == 0) copy_tiles<W, TOKENS>(x, weights, work, at_x, at_w, full, empty);
         if (SPLIT) cluster_sync(), cluster_sync();
         return;
     }
     asm volatile("setmaxnreg.inc.sync.aligned.u32 232;");
     const int warp_row = ((threadIdx.x >> 5) - 4) * 16;
-    const u8* mine = shared + STAGES * TOKENS * 128 + (warp_row + ((threadIdx.x & 31) >> 2)) * BLOCK;
+    const u8* mine = shared + STAGES * TOKENS * 128 + (warp_row + ((threadIdx.x & 31) >> 2)) * W::bytes;
     float d[TOKENS / 2];
     u32 step = 0;
     for (int tile = work.first; tile < work.count; tile += work.step) {
         const int row = tile / token_tiles * ROWS + warp_row, token = tile % token_tiles * TOKENS;
-        multiply<TOKENS>(d, step, work.end - work.begin, mine, at_x, full, empty);
+        multiply<W, TOKENS>(d, step, work.end - work.begin, mine, at_x, full, empty);
         if (!SPLIT) {
             store<0, TOKENS / 8>(d, out, token, row, m, n, stride, scale);
             continue;
@@ -198,17 +255,16 @@ DEVICE void fused(const TensorMap& x, const TensorMap& weights, f16* out, int m,
 }
 
 #define ARGUMENTS const __grid_constant__ TensorMap x, const __grid_constant__ TensorMap weights, f16* out, int m, int n, int stride, int k, float scale
-#define FUSED(TOKENS)                                                                                                          \
-    extern "C" __global__ void __launch_bounds__(384, 1) minfer_gemm_q4_K_fused_##TOKENS(ARGUMENTS) {                          \
-        fused<TOKENS, false>(x, weights, out, m, n, stride, k, scale);                                                         \
+#define FUSED(name, W, TOKENS)                                                                                                 \
+    extern "C" __global__ void __launch_bounds__(384, 1) minfer_gemm_##name##_fused_##TOKENS(ARGUMENTS) {                      \
+        fused<W, TOKENS, false>(x, weights, out, m, n, stride, k, scale);                                                      \
     }                                                                                                                          \
     extern "C" __global__ void __cluster_dims__(2, 1, 1) __launch_bounds__(384, 1)                                             \
-        minfer_gemm_q4_K_fused_##TOKENS##_split(ARGUMENTS) {                                                                   \
-        fused<TOKENS, true>(x, weights, out, m, n, stride, k, scale);                                                          \
+        minfer_gemm_##name##_fused_##TOKENS##_split(ARGUMENTS) {                                                               \
+        fused<W, TOKENS, true>(x, weights, out, m, n, stride, k, scale);                                                       \
     }
-
-FUSED(64)
-FUSED(128)
-FUSED(256)
+#define EACH_TILE(name, W) FUSED(name, W, 64) FUSED(name, W, 128) FUSED(name, W, 256)
+EACH_TILE(q4_K, FusedQ4)
+EACH_TILE(q6_K, FusedQ6)
 
 #endif

@@ -1,4 +1,4 @@
-"""Products whose q4_K weights become f16 operands in the kernel itself: no scratch, no pass over the weights before."""
+"""Products whose q4_K or q6_K weights become f16 operands in the kernel itself: no scratch, no pass over them before."""
 
 from __future__ import annotations
 
@@ -13,8 +13,9 @@ from .tensor_map import NBYTES, byte_boxes, f16_boxes
 
 TARGET = "sm_90a"
 """The only chips that have these matrix instructions."""
-_ROWS, _DEPTH, _STAGES, _BUFFERS, _BLOCK = 128, 64, 5, 2, 144
-"""As in kernels/fused.cu."""
+_ROWS, _DEPTH, _STAGES, _BUFFERS = 128, 64, 5, 2
+_BLOCK = {"q4_K": 144, "q6_K": 224}
+"""As in kernels/fused.cu, and the bytes of 256 weights."""
 _MOST_TOKENS, _LEAST_ROWS = 2048, 1024
 STEP_NS = {64: 320, 128: 440, 256: 700}
 """Token tiles that the source instantiates, and what 64 columns of one take with all multiprocessors at work (H200)."""
@@ -47,14 +48,15 @@ class Part:
 
 def can(device: Device, kind: str, n: int, k: int) -> bool:
     """Whether a matrix [n, k] stored as ``kind`` can go this way."""
-    return device.target == TARGET and kind == "q4_K" and k % 256 == 0 and n % 2 == 0
+    return device.target == TARGET and kind in _BLOCK and k % 256 == 0 and n % 2 == 0
 
 
 def pays(m: int, n: int) -> bool:
     """Whether it is faster than making the weights f16 first (H200).
 
     For many tokens one pass over the weights costs less than unpacking them for each tile (649 us against 625 at 3325 tokens
-    by [18944, 3584]); few rows are too few tiles (12.8 us against 9.9 at 512 tokens by [512, 3584]).
+    by [18944, 3584]; q6_K is even from 1024 on); few rows are too few tiles (12.8 us against 9.9 at 512 tokens by
+    [512, 3584]).
     """
     return m < _MOST_TOKENS and n >= _LEAST_ROWS
 
@@ -76,20 +78,21 @@ def _plans(m: int, n: int, k: int, multiprocessors: int) -> Iterator[tuple[Part,
             yield from ((Part(0, rows, tokens), Part(rows, n - rows, rest, split)) for rest in STEP_NS for split in splits)
 
 
-def fused(device: Device, weights: int, x: DeviceArray, out: DeviceArray) -> None:
-    """out f16 [m, n] = x f16 [m, k] times the transpose of the q4_K matrix [n, k] at ``weights``."""
+def fused(device: Device, kind: str, weights: int, x: DeviceArray, out: DeviceArray) -> None:
+    """out f16 [m, n] = x f16 [m, k] times the transpose of the matrix [n, k] of ``kind`` at ``weights``."""
     m, n = out.shape
     launch.expect("a matrix product's input", x, "f16", (m, None), 256)
     launch.expect("a matrix product's result", out, "f16", (m, n), 2)
     k = x.shape[1]
-    row_bytes = k // 256 * _BLOCK
+    block = _BLOCK[kind]
+    row_bytes = k // 256 * block
     for part in plan(m, n, k, device.multiprocessors):
         # The stages must begin at a multiple of 1024 bytes.
-        shared = _STAGES * part.tokens * 2 * _DEPTH + _BUFFERS * _ROWS * _BLOCK + 1024
-        name = f"gemm_q4_K_fused_{part.tokens}" + ("_split" if part.split else "")
+        shared = _STAGES * part.tokens * 2 * _DEPTH + _BUFFERS * _ROWS * block + 1024
+        name = f"gemm_{kind}_fused_{part.tokens}" + ("_split" if part.split else "")
         kernel = device.kernel("fused", name, f"{NBYTES}s{NBYTES}sPiiiif", 384, shared)
         blocks = 2 * part.tiles(m) if part.split else min(part.tiles(m), device.multiprocessors)
         of_x = f16_boxes(x.pointer, m, k, part.tokens)
-        of_weights = byte_boxes(weights + part.first * row_bytes, part.rows, row_bytes, _ROWS, _BLOCK)
+        of_weights = byte_boxes(weights + part.first * row_bytes, part.rows, row_bytes, _ROWS, block)
         to = out.pointer + part.first * SIZES["f16"]
         kernel(device.stream_handle, (blocks, 1, 1), of_x, of_weights, to, m, part.rows, n, k, x.scale)

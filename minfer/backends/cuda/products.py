@@ -45,7 +45,7 @@ class Products:
         elif self._gates["mmq"] and data.kind in MMQ_TYPES and weight.k % 32 == 0 and weight.n % 2 == 0:
             mmq(self._device, self._arena, data.kind, data.pointer, x, out)
         elif self._fuses(data, x.shape[0], weight):
-            fused.fused(self._device, data.pointer, x, out)
+            fused.fused(self._device, data.kind, data.pointer, x, out)
         elif data.dense is not None:
             self.f16("f16", data.dense.pointer, weight.n, x, out)
         else:

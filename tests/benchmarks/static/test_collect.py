@@ -43,9 +43,16 @@ def test_matrix_kernels_use_the_matrix_unit_in_their_main_loop(kernels):
     flash = [one for one in kernels if "_fa_" in one.kernel]
     assert flash
     assert all(one.matrix_kinds.get("HMMA", 0) >= 64 and one.loop_per_matrix < 50 for one in flash)
+    hopper = [one for one in kernels if one.source == "attention_hopper"]
+    # Scores and sums of a tile of keys: width / 16 and keys / 16 products, in the loop and once before and after it.
+    assert {one.kernel: one.matrix_kinds for one in hopper} == {
+        "minfer_attention_hopper_64": {"HGMMA": 2 * (4 + 8)},
+        "minfer_attention_hopper_128": {"HGMMA": 2 * (8 + 8)},
+        "minfer_attention_hopper_256": {"HGMMA": 2 * (16 + 4)},
+    }
     fused = [one for one in kernels if one.source == "fused"]
     # Four slices of 64 columns in the loop, each four products deep.
-    assert len(fused) == 6 and all(one.matrix_kinds == {"HGMMA": 16} for one in fused)
+    assert len(fused) == 12 and all(one.matrix_kinds == {"HGMMA": 16} for one in fused)
 
 
 def test_every_source_has_a_series(kernels):
