@@ -59,7 +59,7 @@ GATES: tuple[Gate, ...] = (
     Gate("bt", "cuda", False, "q4_K products from raw nibbles and transposed q8_1 activations; 0: as the other types"),
     Gate("fused", "cuda", True, "q4_K and q6_K products below 2048 tokens unpack their weights (Hopper); 0: as others"),
     Gate("dense", "cuda", False, "keep an f16 copy of each layer's weights on the device: no dequantise, 2 bytes a weight"),
-    Gate("graphs", "cuda", True, "launch a pass seen before as one CUDA graph; 0: launch each kernel"),
+    Gate("graphs", "cuda", True, "launch a pass seen before as CUDA graphs; 0: launch each kernel"),
 )
 
 

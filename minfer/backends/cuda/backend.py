@@ -158,6 +158,7 @@ class CudaBackend:
         else:
             flash = bool(self.gates["fa"])
             launch.attention(self.device, q, keys, values, out, self._state, scale, window, softcap, flash)
+        self._graphs.layer()
         return out
 
     def add(self, x: DeviceArray, y: DeviceArray) -> DeviceArray:

@@ -1,12 +1,13 @@
-"""Forward passes kept as CUDA graphs: one launch instead of several hundred.
+"""Forward passes kept as CUDA graphs: a launch or three instead of several hundred.
 
 What a pass launches depends on its key alone: addresses repeat (see ``Arena``), and the position is read on the device.
+A graph starts when all of it has been submitted, so a short one goes first: the device works on it meanwhile.
 """
 
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Sequence
 from typing import Any
 
 from .arrays import Arena, DeviceArray
@@ -15,6 +16,8 @@ from .device import Device
 _KEPT = 16
 """Graphs held; the one that was not used for longest goes first."""
 _SEEN = 256
+_PARTS = (1, 4)
+"""Layers at whose attention a graph ends and the next one begins; a pass of fewer layers is fewer graphs."""
 
 
 class Graphs:
@@ -22,8 +25,10 @@ class Graphs:
 
     def __init__(self, device: Device, arena: Arena) -> None:
         self._device, self._arena = device, arena
-        self._graphs: OrderedDict[Hashable, tuple[Any, DeviceArray | None]] = OrderedDict()
+        self._graphs: OrderedDict[Hashable, tuple[Sequence[Any], DeviceArray | None]] = OrderedDict()
         self._seen: OrderedDict[Hashable, None] = OrderedDict()
+        self._ended: list[Any] | None = None
+        self._layers = 0
 
     def run(self, key: Hashable, body: Callable[[], DeviceArray | None], *, eager: bool) -> DeviceArray | None:
         """``body``'s result. A key is captured when it comes the second time, or at once where ``eager``.
@@ -32,9 +37,7 @@ class Graphs:
         """
         if key in self._graphs:
             self._graphs.move_to_end(key)
-            graph, result = self._graphs[key]
-            graph.launch(self._device.stream)
-            return result
+            return self._launch(key)
         before = self._arena.mark()
         if key not in self._seen:
             result = body()
@@ -44,8 +47,23 @@ class Graphs:
                 self._arena.release(before)
                 self._capture(key, body)
             return result
-        result = self._capture(key, body)
-        self._graphs[key][0].launch(self._device.stream)
+        self._capture(key, body)
+        return self._launch(key)
+
+    def layer(self) -> None:
+        """A layer's attention is queued: the one point of each layer where a pass that is captured may be divided."""
+        if self._ended is None:
+            return
+        self._layers += 1
+        if self._layers in _PARTS:
+            self._device.release()
+            self._ended.append(self._device.stream.end_capture())
+            self._device.stream.begin_capture()
+
+    def _launch(self, key: Hashable) -> DeviceArray | None:
+        graphs, result = self._graphs[key]
+        for graph in graphs:
+            graph.launch(self._device.stream)
         return result
 
     def _remember(self, key: Hashable) -> None:
@@ -53,14 +71,16 @@ class Graphs:
         if len(self._seen) > _SEEN:
             self._seen.popitem(last=False)
 
-    def _capture(self, key: Hashable, body: Callable[[], DeviceArray | None]) -> DeviceArray | None:
+    def _capture(self, key: Hashable, body: Callable[[], DeviceArray | None]) -> None:
         stream = self._device.stream
+        ended = self._ended = []
+        self._layers = 0
         stream.begin_capture()
         try:
             result = body()
         finally:
-            graph = stream.end_capture()
-        self._graphs[key] = graph, result
+            self._ended = None
+            ended.append(stream.end_capture())
+        self._graphs[key] = ended, result
         if len(self._graphs) > _KEPT:
             self._graphs.popitem(last=False)
-        return result

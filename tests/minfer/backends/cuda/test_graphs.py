@@ -13,24 +13,30 @@ from minfer.backends.cuda.graphs import Graphs
 class Stream:
     def __init__(self):
         self.log = []
+        self.captured = 0
 
     def begin_capture(self):
         self.log.append("begin")
 
     def end_capture(self):
         self.log.append("end")
-        return SimpleNamespace(launch=lambda stream: stream.log.append("replay"))
+        graph, self.captured = self.captured, self.captured + 1
+        return SimpleNamespace(launch=lambda stream: stream.log.append(f"replay {graph}"))
 
 
 @pytest.fixture
 def machine():
     stream = Stream()
     arena = Arena(lambda size: SimpleNamespace(pointer=1 << 20))
-    graphs = Graphs(SimpleNamespace(stream=stream), arena)
+    device = SimpleNamespace(stream=stream, release=lambda: stream.log.append("release"))
+    graphs = Graphs(device, arena)
 
-    def one_pass(key="prefill", eager=False):
+    def one_pass(key="prefill", eager=False, layers=0):
         def body():
             stream.log.append("body")
+            for layer in range(layers):
+                stream.log.append(f"layer {layer}")
+                graphs.layer()
             return arena.take((8,), "f32")
 
         arena.settle()
@@ -43,21 +49,33 @@ def machine():
 
 def test_a_pass_runs_is_captured_then_replayed(machine):
     assert machine()[0] == ["body"]
-    assert machine()[0] == ["begin", "body", "end", "replay"]
-    assert machine()[0] == ["replay"]
+    assert machine()[0] == ["begin", "body", "end", "replay 0"]
+    assert machine()[0] == ["replay 0"]
+
+
+def test_a_short_graph_is_launched_before_the_long_rest(machine):
+    layers = [f"layer {i}" for i in range(6)]
+    assert machine(layers=6)[0] == ["body", *layers]
+    cut = ["release", "end", "begin"]
+    captured = ["begin", "body", layers[0], *cut, *layers[1:4], *cut, *layers[4:], "end"]
+    assert machine(layers=6)[0] == [*captured, "replay 0", "replay 1", "replay 2"]
+    assert machine(layers=6)[0] == ["replay 0", "replay 1", "replay 2"]
+    # Another pass counts its layers from its own first one.
+    assert machine("other", layers=1)[0] == ["body", "layer 0"]
+    assert machine("other", layers=1)[0] == ["begin", "body", "layer 0", *cut, "end", "replay 3", "replay 4"]
 
 
 def test_a_decode_step_is_captured_at_once_over_the_same_addresses(machine):
     log, first = machine(eager=True)
     assert log == ["body", "begin", "body", "end"]
-    assert machine(eager=True) == (["replay"], first)
+    assert machine(eager=True) == (["replay 0"], first)
 
 
 def test_another_key_is_another_graph(machine):
     for _ in range(3):
         machine("a")
     assert machine("b")[0] == ["body"]
-    assert machine("a")[0] == ["replay"]
+    assert machine("a")[0] == ["replay 0"]
 
 
 def test_the_graph_unused_for_longest_goes_first(machine):
@@ -65,7 +83,7 @@ def test_the_graph_unused_for_longest_goes_first(machine):
         machine(key)
         machine(key)
     assert machine(0)[0][0] == "begin"
-    assert machine(16)[0] == ["replay"]
+    assert machine(16)[0] == ["replay 16"]
 
 
 def test_a_pass_that_fails_while_captured_ends_the_capture():
@@ -75,3 +93,19 @@ def test_a_pass_that_fails_while_captured_ends_the_capture():
     with pytest.raises(ZeroDivisionError):
         graphs.run("a", lambda: 1 // 0, eager=False)
     assert stream.log == ["begin", "end"]
+
+
+def test_a_pass_that_fails_between_two_graphs_leaves_nothing_open():
+    stream = Stream()
+    graphs = Graphs(SimpleNamespace(stream=stream, release=lambda: None), Arena(lambda size: None))
+    graphs.run("a", lambda: None, eager=False)
+
+    def fails():
+        graphs.layer()
+        raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        graphs.run("a", fails, eager=False)
+    assert stream.log == ["begin", "end", "begin", "end"]
+    graphs.layer()
+    assert stream.log == ["begin", "end", "begin", "end"]
