@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -12,7 +13,7 @@ from .capture.instrument import Instrument, open_peer
 from .capture.memory import PeakMemory
 from .decomposed import decomposed
 from .engine import MeasuredEngine
-from .peers.llama_cpp import LlamaCpp
+from .peers.llama_cpp import LlamaCpp, LlamaWeights
 from .peers.llama_library import PeerUnavailableError
 
 PEER_UBATCHES = (512, 2048, 4096)
@@ -72,20 +73,47 @@ def peer_ubatches(nt: int) -> tuple[int, ...]:
     return tuple(sizes) if len(sizes) > 1 else (nt, max(1, nt // 2))
 
 
-def peer_arms(model: Path, instrument: Instrument, tokens: Sequence[int], traced: int, notes: list[str]) -> Iterator[Arm]:
+@dataclass(frozen=True, slots=True)
+class PeerWeights:
+    """llama.cpp's copy of the model, which all of its arms in a window share."""
+
+    weights: LlamaWeights
+    nbytes: int | None
+    """Memory that loading it took: each arm's own besides what its context takes."""
+
+
+@contextmanager
+def peer_weights(model: Path, instrument: Instrument, notes: list[str]) -> Iterator[PeerWeights | None]:
+    """Loaded for the body; None, with a note, where llama.cpp cannot be had."""
+    memory = PeakMemory(on_device=instrument.gpu_layers > 0)
+    try:
+        weights = LlamaWeights(model, instrument.gpu_layers)
+    except PeerUnavailableError as error:
+        notes.append(f"no peer: {error}")
+        yield None
+        return
+    try:
+        yield PeerWeights(weights, memory.bytes())
+    finally:
+        weights.close()
+
+
+def peer_arms(
+    shared: PeerWeights, instrument: Instrument, tokens: Sequence[int], traced: int, notes: list[str]
+) -> Iterator[Arm]:
     """llama.cpp in this process at each ubatch, each opened when it is asked for; none, with a note, if it cannot be had."""
     try:
         for ubatch in peer_ubatches(len(tokens)):
             memory = PeakMemory(on_device=instrument.gpu_layers > 0)
-            peer = open_peer(instrument, model, len(tokens), ubatch)
-            yield _peer_arm(model, peer, memory, instrument, tokens, traced, notes)
+            peer = open_peer(shared.weights, len(tokens), ubatch)
+            yield _peer_arm(peer, shared.nbytes, memory, instrument, tokens, traced, notes)
     except PeerUnavailableError as error:
         notes.append(f"no peer: {error}")
 
 
 def _peer_arm(
-    model: Path,
     peer: LlamaCpp,
+    weights: int | None,
     memory: PeakMemory,
     instrument: Instrument,
     tokens: Sequence[int],
@@ -103,13 +131,14 @@ def _peer_arm(
             samples_ns=(),
         )
         try:
-            return _taken_apart(wall, instrument.trace_peer(model, peer, tokens, traced), notes)
+            return _taken_apart(wall, instrument.trace_peer(peer, tokens, traced), notes)
         except PeerUnavailableError as error:
             notes.append(str(error))
             return replace(wall, why_not_decomposed=str(error))
 
     def peak() -> int | None:
         # On a CPU both share this process's memory, and the file's pages: no figure would be the peer's own.
-        return memory.bytes() if peer.backend == "cuda" else None
+        own = memory.bytes() if peer.backend == "cuda" else None
+        return None if own is None or weights is None else weights + own
 
     return Arm(f"{peer.name} {peer.options.ubatch}", lambda: peer.prefill(tokens), traced_wall, peak, peer.close)

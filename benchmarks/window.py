@@ -9,12 +9,13 @@ from __future__ import annotations
 import datetime
 import os
 import sys
+from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
 
-from .arms import Arm, engine_arm, peer_arms, peer_ubatches
+from .arms import Arm, PeerWeights, engine_arm, peer_arms, peer_ubatches, peer_weights
 from .attribution import checks
 from .attribution.git import GitError, run_git
 from .attribution.macs import same_gmac
@@ -39,6 +40,7 @@ BENCH_SAMPLES = 5
 H200 a commit's window of two lengths took 62 s with ten, of which these were 10."""
 WARM_UPS = 2
 """Rounds that are not counted, after each arm has run once."""
+
 
 @dataclass(frozen=True, slots=True)
 class Plan:
@@ -85,15 +87,22 @@ def take_window(plan: Plan, say: Say = lambda text: None) -> Record:
         except ValueError as error:
             notes.append(f"not measured beside: {error}")
     walls: list[Wall] = []
-    for nt in plan.nts:
-        walls.extend(_walls(plan, engines, instrument, probe, nt, notes, stages))
+    with ExitStack() as opened:
+        peer = None
         if plan.peer:
-            samples = min(plan.samples, BENCH_SAMPLES)
-            how = BenchOptions(nt, peer_ubatches(nt), samples, usable_cores(), instrument.gpu_layers)
-            walls.extend(llama_bench_walls(plan.model, how, walls, notes, stages))
-            tokens = prompt(nt, engine.vocabulary)
-            walls.extend(transformers_walls(plan.model, instrument, tokens, plan.samples, notes, stages))
-        states.append(probe.snapshot("during"))
+            stages("opening the peer")
+            peer = opened.enter_context(peer_weights(plan.model, instrument, notes))
+        else:
+            notes.append("no peer: not asked for")
+        for nt in plan.nts:
+            walls.extend(_walls(plan, engines, peer, instrument, probe, nt, notes, stages))
+            if plan.peer:
+                samples = min(plan.samples, BENCH_SAMPLES)
+                how = BenchOptions(nt, peer_ubatches(nt), samples, usable_cores(), instrument.gpu_layers)
+                walls.extend(llama_bench_walls(plan.model, how, walls, notes, stages))
+                tokens = prompt(nt, engine.vocabulary)
+                walls.extend(transformers_walls(plan.model, instrument, tokens, plan.samples, notes, stages))
+            states.append(probe.snapshot("during"))
     stages("measuring the machine's ceilings")
     limits = ceilings.measure(engine.backend)
     states.append(probe.snapshot("after"))
@@ -137,6 +146,7 @@ def _open(plan: Plan, options: EngineOptions, stages: Stages) -> _Opened:
 def _walls(
     plan: Plan,
     engines: dict[str, _Opened],
+    peer: PeerWeights | None,
     instrument: Instrument,
     probe: Probe,
     nt: int,
@@ -151,14 +161,12 @@ def _walls(
     ]
     peaks = [arm.peak_bytes() for arm in arms]
     try:
-        if plan.peer:
-            stages(f"nt {nt}: opening the peer")
-            for arm in peer_arms(plan.model, instrument, tokens, plan.traced, notes):
+        if peer is not None:
+            stages(f"nt {nt}: opening the peer's contexts")
+            for arm in peer_arms(peer, instrument, tokens, plan.traced, notes):
                 arms.append(arm)
                 arm.prefill()
                 peaks.append(arm.peak_bytes())
-        else:
-            notes.append("no peer: not asked for")
         stages(f"nt {nt}: warming up")
         # The first passes load, compile and capture; the last one says how long a round takes.
         warm_ns = [sum(arm.prefill() for arm in arms) for _ in range(WARM_UPS)][-1]

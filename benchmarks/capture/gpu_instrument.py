@@ -48,8 +48,8 @@ class CuptiInstrument:
             return labelled
         return with_labels_of(labelled, self.trace_call(lambda: engine.prefill(ids)))
 
-    def trace_peer(self, model: Path, peer: LlamaCpp, tokens: Sequence[int], repetitions: int) -> list[Trace]:
-        tensors = tuple(TensorShape(*row) for row in weight_table(model))
+    def trace_peer(self, peer: LlamaCpp, tokens: Sequence[int], repetitions: int) -> list[Trace]:
+        tensors = tuple(TensorShape(*row) for row in weight_table(peer.weights.path))
         return [
             _labelled(self.trace_call(lambda: peer.prefill(tokens)), tensors, len(tokens), peer.options.ubatch)
             for _ in range(repetitions)
@@ -86,8 +86,8 @@ class CudaEventInstrument:
     def trace_engine(self, engine: MeasuredEngine, tokens: Sequence[int]) -> Trace:
         return observed(engine, cuda_events.cupy_recorder(operation_label), tokens)
 
-    def trace_peer(self, model: Path, peer: LlamaCpp, tokens: Sequence[int], repetitions: int) -> list[Trace]:
-        return trace_by_callback(model, peer, tokens, repetitions)
+    def trace_peer(self, peer: LlamaCpp, tokens: Sequence[int], repetitions: int) -> list[Trace]:
+        return trace_by_callback(peer, tokens, repetitions)
 
     def trace_call(self, call: Callable[[], object]) -> Trace:
         raise PeerUnavailableError(f"only CUPTI sees the kernels of other software; {cuda_events.NOTE}")
@@ -123,10 +123,12 @@ class NsysInstrument:
         labelled = nsys.labelled(trace, tuple(engine.operations(len(tokens))))
         return [with_labels_of(labelled, one) for one in nsys.passes(trace)]
 
-    def trace_peer(self, model: Path, peer: LlamaCpp, tokens: Sequence[int], repetitions: int) -> list[Trace]:
-        tensors = tuple(TensorShape(*row) for row in weight_table(model))
+    def trace_peer(self, peer: LlamaCpp, tokens: Sequence[int], repetitions: int) -> list[Trace]:
+        tensors = tuple(TensorShape(*row) for row in weight_table(peer.weights.path))
         try:
-            trace = nsys.profile(self._binary, {**_request(model, tokens, repetitions), "peer": asdict(peer.options)})
+            trace = nsys.profile(
+                self._binary, {**_request(peer.weights.path, tokens, repetitions), "peer": asdict(peer.options)}
+            )
             found = nsys.passes(trace)
         except UserFacingError as error:
             raise PeerUnavailableError(f"llama.cpp under nsys: {error}") from error

@@ -8,12 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any, Protocol
 
 from ..attribution.events import Trace
 from ..engine import MeasuredEngine, operation_label
-from ..peers.llama_cpp import LlamaCpp, PeerOptions
+from ..peers.llama_cpp import LlamaCpp, LlamaWeights, PeerOptions
 from ..peers.llama_library import PeerUnavailableError
 from .machine import usable_cores
 from .spans import INSTRUMENT_VERSION as SPANS_VERSION
@@ -34,8 +33,8 @@ class Instrument(Protocol):
         """One prefill of the engine, its operations named."""
         ...
 
-    def trace_peer(self, model: Path, peer: LlamaCpp, tokens: Sequence[int], repetitions: int) -> list[Trace]:
-        """Prefills of the warm peer, on the weights of ``model``. Raises PeerUnavailableError."""
+    def trace_peer(self, peer: LlamaCpp, tokens: Sequence[int], repetitions: int) -> list[Trace]:
+        """Prefills of the warm peer. Raises PeerUnavailableError."""
         ...
 
     def trace_call(self, call: Callable[[], object]) -> Trace:
@@ -61,9 +60,9 @@ def observed(engine: MeasuredEngine, recorder: Any, tokens: Sequence[int]) -> Tr
     return trace
 
 
-def trace_by_callback(model: Path, peer: LlamaCpp, tokens: Sequence[int], repetitions: int) -> list[Trace]:
+def trace_by_callback(peer: LlamaCpp, tokens: Sequence[int], repetitions: int) -> list[Trace]:
     """llama.cpp by its own callback, which it takes only when a context is made: the untraced one cannot be used."""
-    with LlamaCpp(model, peer.options, traced=True) as traced:
+    with LlamaCpp(peer.weights, peer.options, traced=True) as traced:
         traced.prefill(tokens)
         return [traced.traced_prefill(tokens) for _ in range(repetitions)]
 
@@ -79,8 +78,8 @@ class SpanInstrument:
     def trace_engine(self, engine: MeasuredEngine, tokens: Sequence[int]) -> Trace:
         return observed(engine, SpanRecorder(operation_label), tokens)
 
-    def trace_peer(self, model: Path, peer: LlamaCpp, tokens: Sequence[int], repetitions: int) -> list[Trace]:
-        return trace_by_callback(model, peer, tokens, repetitions)
+    def trace_peer(self, peer: LlamaCpp, tokens: Sequence[int], repetitions: int) -> list[Trace]:
+        return trace_by_callback(peer, tokens, repetitions)
 
     def trace_call(self, call: Callable[[], object]) -> Trace:
         raise PeerUnavailableError("only CUPTI sees the kernels of other software")
@@ -95,6 +94,6 @@ def instrument_for(engine: MeasuredEngine) -> Instrument:
     return gpu_instrument()
 
 
-def open_peer(instrument: Instrument, model: Path, nt: int, ubatch: int) -> LlamaCpp:
-    """llama.cpp with the same weights on the same device. Raises PeerUnavailableError."""
-    return LlamaCpp(model, PeerOptions(nt, ubatch, threads=usable_cores(), gpu_layers=instrument.gpu_layers))
+def open_peer(weights: LlamaWeights, nt: int, ubatch: int) -> LlamaCpp:
+    """llama.cpp on the device that holds its weights. Raises PeerUnavailableError."""
+    return LlamaCpp(weights, PeerOptions(nt, ubatch, threads=usable_cores(), gpu_layers=weights.gpu_layers))

@@ -35,24 +35,48 @@ class PeerOptions:
     gpu_layers: int = 0
 
 
+class LlamaWeights:
+    """A model as the library holds it: loaded once, for as many contexts as are opened on it."""
+
+    def __init__(self, model: Path, gpu_layers: int = 0) -> None:
+        """Load ``model``. Raises PeerUnavailableError where there is no library or it cannot read the file."""
+        self.llama: Library = load_library()
+        self.path, self.gpu_layers = model, gpu_layers
+        parameters = self.llama.handle.llama_model_default_params()
+        parameters.n_gpu_layers = gpu_layers
+        self.handle: int | None = self.llama.handle.llama_model_load_from_file(str(model).encode(), parameters)
+        if not self.handle:
+            raise PeerUnavailableError(f"llama.cpp ({self.llama.version}) cannot load {model.name}; llama-bench says why")
+
+    def close(self) -> None:
+        """Free the model, after every context on it; safe to call twice."""
+        if self.handle:
+            self.llama.handle.llama_model_free(self.handle)
+        self.handle = None
+
+
 class LlamaCpp:
-    """One loaded model with one context. Use as a context manager: it frees the library's memory."""
+    """One context on a loaded model. Use as a context manager: it frees the library's memory."""
 
     name = "llama.cpp"
 
-    def __init__(self, model: Path, options: PeerOptions, *, traced: bool = False) -> None:
-        """Load ``model``. Raises PeerUnavailableError where there is no library or it cannot read the file."""
-        self._library: Library = load_library()
+    def __init__(self, model: Path | LlamaWeights, options: PeerOptions, *, traced: bool = False) -> None:
+        """``model``: a file, loaded for this context alone, or weights that stay the caller's to close.
+
+        Raises PeerUnavailableError where there is no library, or it cannot read the file.
+        """
+        self.weights = LlamaWeights(model, options.gpu_layers) if isinstance(model, Path) else model
+        self._owns_weights = isinstance(model, Path)
+        self._library: Library = self.weights.llama
         self._lib: Any = self._library.handle
         self.options = options
         self._spans: list[tuple[int, int, OperationLabel]] = []
         self._began = 0
         self._labels: dict[bytes, OperationLabel | None] = {}
         self._callback = EVALUATION_CALLBACK(self._on_node)
-        self._model: int | None = self._load(model, options)
         self._context: int | None = None
         try:
-            self._context = self._open_context(model, traced)
+            self._context = self._open_context(traced)
         except PeerUnavailableError:
             self.close()
             raise
@@ -69,7 +93,7 @@ class LlamaCpp:
     @property
     def vocabulary(self) -> int:
         """Number of token ids."""
-        return int(self._lib.llama_vocab_n_tokens(self._lib.llama_model_get_vocab(self._model)))
+        return int(self._lib.llama_vocab_n_tokens(self._lib.llama_model_get_vocab(self.weights.handle)))
 
     def prefill(self, tokens: Sequence[int]) -> int:
         """Whole prefill from an empty cache; host ns from the call to the last token's logits, device synchronised."""
@@ -122,19 +146,19 @@ class LlamaCpp:
         """Token ids as llama.cpp sees the text."""
         data = text.encode()
         buffer = (c.c_int32 * (len(data) + 8))()
-        vocab = self._lib.llama_model_get_vocab(self._model)
+        vocab = self._lib.llama_model_get_vocab(self.weights.handle)
         count = self._lib.llama_tokenize(vocab, data, len(data), buffer, len(buffer), add_special, parse_special)
         if count < 0:
             raise PeerUnavailableError(f"llama.cpp: the text needs {-count} tokens, room for {len(buffer)}; shorten it")
         return list(buffer[:count])
 
     def close(self) -> None:
-        """Free the context and the model; safe to call twice."""
+        """Free the context, and the model where it is this one's own; safe to call twice."""
         if self._context is not None:
             self._lib.llama_free(self._context)
-        if self._model is not None:
-            self._lib.llama_model_free(self._model)
-        self._context = self._model = None
+        self._context = None
+        if self._owns_weights:
+            self.weights.close()
 
     def __enter__(self) -> Self:
         return self
@@ -142,16 +166,8 @@ class LlamaCpp:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         self.close()
 
-    def _load(self, model: Path, options: PeerOptions) -> int:
-        parameters = self._lib.llama_model_default_params()
-        parameters.n_gpu_layers = options.gpu_layers
-        handle = self._lib.llama_model_load_from_file(str(model).encode(), parameters)
-        if not handle:
-            raise PeerUnavailableError(f"llama.cpp ({self.version}) cannot load {model.name}; llama-bench says why")
-        return int(handle)
-
-    def _open_context(self, model: Path, traced: bool) -> int:
-        options = self.options
+    def _open_context(self, traced: bool) -> int:
+        options, model = self.options, self.weights.path
         parameters = self._lib.llama_context_default_params()
         parameters.n_ctx = options.nt
         parameters.n_batch = options.nt
@@ -161,7 +177,7 @@ class LlamaCpp:
             parameters.flash_attn_type = FLASH_ATTENTION_ON
         if traced:
             parameters.cb_eval = c.cast(self._callback, c.c_void_p)
-        handle = self._lib.llama_init_from_model(self._model, parameters)
+        handle = self._lib.llama_init_from_model(self.weights.handle, parameters)
         if not handle:
             raise PeerUnavailableError(f"llama.cpp: no context of {options.nt} tokens for {model.name}; out of memory?")
         seen = int(self._lib.llama_n_ubatch(handle))

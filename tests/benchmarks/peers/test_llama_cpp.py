@@ -3,7 +3,7 @@
 import pytest
 
 from benchmarks.peers import llama_library
-from benchmarks.peers.llama_cpp import LlamaCpp, PeerOptions
+from benchmarks.peers.llama_cpp import LlamaCpp, LlamaWeights, PeerOptions
 from tests.real_models import SMOLLM2, real_model
 
 pytest.importorskip("xllamacpp", reason="no llama.cpp wheel installed")
@@ -39,6 +39,23 @@ def test_its_trace_names_every_layers_products_and_counts_their_macs():
     tokens = [1 if p.layer == 29 and "ffn" in p.name else 5 for p in products]
     assert sum(p.macs for p in products) == sum(p.n * p.k * m for p, m in zip(products, tokens, strict=True))
     assert {trace.operations[i].kernel_class for i in launches.operation} >= {"attention", "norm", "rope", "logits"}
+
+
+@pytest.mark.real_model
+def test_contexts_on_the_same_weights_answer_alike_and_leave_them_open():
+    weights = LlamaWeights(real_model(SMOLLM2))
+    with LlamaCpp(weights, PeerOptions(nt=16, ubatch=16, threads=2)) as whole:
+        one = whole.logits(PROMPT)
+        with LlamaCpp(weights, PeerOptions(nt=16, ubatch=2, threads=2)) as parts:
+            assert parts.weights is whole.weights
+            other = parts.logits(PROMPT)
+        # The first one still runs on them.
+        assert whole.prefill(PROMPT) > 0
+    assert one[-1].argmax() == other[-1].argmax() and abs(one - other).max() < 0.2
+    assert weights.handle
+    weights.close()
+    weights.close()
+    assert weights.handle is None
 
 
 @pytest.mark.real_model
