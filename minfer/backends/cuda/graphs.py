@@ -16,7 +16,7 @@ from .device import Device
 _KEPT = 16
 """Graphs held; the one that was not used for longest goes first."""
 _SEEN = 256
-_PARTS = (1, 4)
+_PARTS = (2, 8)
 """Layers at whose attention a graph ends and the next one begins; a pass of fewer layers is fewer graphs."""
 
 
