@@ -9,6 +9,7 @@ from __future__ import annotations
 import datetime
 import os
 import sys
+from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -25,6 +26,7 @@ from .capture.conditions import Probe
 from .capture.instrument import Instrument, instrument_for
 from .capture.machine import describe_machine, usable_cores, uses_gpu
 from .capture.memory import PeakMemory, open_cuda_context
+from .digest import ModelOf
 from .engine import EngineOptions, MeasuredEngine
 from .interleave import interleaved, planned_rounds, quarantined, usable
 from .peer_walls import llama_bench_walls, transformers_walls
@@ -73,7 +75,9 @@ def take_window(plan: Plan, say: Say = lambda text: None) -> Record:
     states = [probe.snapshot("before")]
     shared = open_cuda_context() if uses_gpu(plan.engine.backend) else None
     stages("opening the engine")
-    engines = {ENGINE: _open(plan, plan.engine, stages)}
+    model_of = ModelOf()
+    # Only where the driver counts memory: in a count of the process the thread's would be the engine's.
+    engines = {ENGINE: _open(plan, plan.engine, stages, model_of.begin if shared is not None else None)}
     engine = engines[ENGINE].engine
     instrument = instrument_for(engine)
     notes = list(instrument.notes)
@@ -94,6 +98,8 @@ def take_window(plan: Plan, say: Say = lambda text: None) -> Record:
             peer = opened.enter_context(peer_weights(plan.model, instrument, notes))
         else:
             notes.append("no peer: not asked for")
+        stages("reading the weights' digest")
+        model = model_of(engine)
         for nt in plan.nts:
             walls.extend(_walls(plan, engines, peer, instrument, probe, nt, notes, stages))
             if plan.peer:
@@ -106,8 +112,6 @@ def take_window(plan: Plan, say: Say = lambda text: None) -> Record:
     stages("measuring the machine's ceilings")
     limits = ceilings.measure(engine.backend)
     states.append(probe.snapshot("after"))
-    stages("reading the weights' digest")
-    model = engine.model()
     commit, date = _commit()
     stages_ns = stages.ended()
     record = Record(
@@ -132,9 +136,13 @@ class _Opened:
     """Memory by prompt length, measured while nothing else was open."""
 
 
-def _open(plan: Plan, options: EngineOptions, stages: Stages) -> _Opened:
+def _open(
+    plan: Plan, options: EngineOptions, stages: Stages, loaded: Callable[[MeasuredEngine], None] | None = None
+) -> _Opened:
     memory = PeakMemory(on_device=uses_gpu(options.backend))
     engine = MeasuredEngine(plan.model, options)
+    if loaded is not None:
+        loaded(engine)
     stages("the engine's first passes")
     peaks: dict[int, int | None] = {}
     for nt in sorted(plan.nts):
