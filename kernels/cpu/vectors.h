@@ -97,8 +97,12 @@ INLINE ints to_integers(floats x) { return __builtin_convertvector(x, ints); }
 INLINE float half(const u8* p) {
     uint16_t h;
     memcpy(&h, p, sizeof h);
-#ifdef __F16C__
+#if defined(__F16C__)
     return _cvtsh_ss(h);
+#elif defined(__aarch64__)
+    __fp16 x;
+    memcpy(&x, &h, sizeof x);
+    return x;
 #else
     uint32_t sign = (uint32_t)(h & 0x8000) << 16, rest = h & 0x7fff, bits;
     float x;

@@ -147,7 +147,7 @@ class CpuKernels:
         room = scratch.size >= self.attention_floats(m, d, dv, position) and positions >= position + m
         _expect(fits and rows and room, "attention", q, keys, values, out, scratch)
         self._call["attention"](
-            _in(q), keys.ctypes.data, values.ctypes.data, _in(out), _in(scratch),
+            _in(q), address_of(keys), address_of(values), _in(out), _in(scratch),
             keys.strides[0] // 4, values.strides[0] // 4, m, heads, kv_heads, d, dv, position,
             window or 0, scale, softcap or 0.0, self.threads,
         )  # fmt: skip
@@ -166,7 +166,7 @@ class CpuKernels:
 def _in(array: Float32) -> int:
     if array.dtype != np.float32 or not array.flags.c_contiguous:
         raise ValueError(f"a kernel got {array.dtype} with strides {array.strides}, expected contiguous float32")
-    return int(array.ctypes.data)
+    return address_of(array)
 
 
 def _expect(holds: bool, kernel: str, *arrays: Float32) -> None:

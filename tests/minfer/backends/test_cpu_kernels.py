@@ -1,42 +1,27 @@
-"""Each CPU kernel against float64, over ragged shapes, with poisoned results; as compiled for this CPU and as portable C.
+"""Each CPU kernel against float64, over ragged shapes, with poisoned results; in each build of cpu_builds.py.
 
-The last test runs the others once more with the address and undefined-behaviour sanitisers.
+test_cpu_sanitised.py runs them once more with the sanitisers.
 """
 
 from __future__ import annotations
 
-import ctypes
-import os
-import platform
-import shutil
-import subprocess
-import sys
-from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
-
 import numpy as np
 import pytest
 
-from minfer.backends.cpu_kernels import DECODED, INTEGER_TYPES, CpuKernels, address_of
-from minfer.kernels import host, sources_folder
+from minfer.backends import cpu_kernels
+from minfer.backends.cpu_kernels import DECODED, INTEGER_TYPES
 from minfer.quantisation import QUANTISATIONS
 from tests.gpu.support import stored_blocks
+from tests.minfer.backends.cpu_builds import PARAMETERS, kernels_of
 from tests.minfer.backends.test_attend import plain
 
-SANITISERS = "MINFER_TEST_SANITISERS"
-BUILDS = {"native": host.FLAGS}
-if platform.machine() == "x86_64" and SANITISERS not in os.environ:
-    for level in ("x86-64", "x86-64-v3"):
-        BUILDS[level] = (*host.FLAGS, f"-march={level}")
 KINDS = {q.name: q for q in QUANTISATIONS.values()}
 
-pytestmark = pytest.mark.skipif(shutil.which("cc") is None, reason="no C compiler: install gcc")
 
-
-@pytest.fixture(scope="module", params=BUILDS)
-def kernels(request):
-    flags = (*BUILDS[request.param], *os.environ.get(SANITISERS, "").split())
-    return CpuKernels(ctypes.CDLL(str(host.build(flags=flags))), threads=3)
+@pytest.fixture(scope="module", params=PARAMETERS)
+def kernels(request, tmp_path_factory):
+    with kernels_of(request.param, tmp_path_factory.mktemp("build")) as made:
+        yield made
 
 
 def poisoned(*shape):
@@ -56,7 +41,7 @@ def test_mmv(kernels, name):
     for m, n, k in zip((1, 3, 5, 8, 1), (1, 7, 33, 130, 900), (*lengths(name), *lengths(name)[:2]), strict=True):
         raw, dense = stored_blocks(name, n, k, np.random.default_rng(n))
         x, y = random(m, k), poisoned(m, n)
-        kernels.mmv(KINDS[name], address_of(raw), x, y)
+        kernels.mmv(KINDS[name], cpu_kernels.address_of(raw), x, y)
         bound = np.abs(x).astype(np.float64) @ np.abs(dense).T
         np.testing.assert_array_less(np.abs(y - x.astype(np.float64) @ dense.T), 1e-6 * bound + 1e-30)
 
@@ -66,9 +51,23 @@ def test_dequantise(kernels, name):
     for n, k in zip((1, 7, 130), lengths(name), strict=True):
         raw, dense = stored_blocks(name, n, k, np.random.default_rng(n))
         out = poisoned(n, k)
-        kernels.dequantise(KINDS[name], address_of(raw), out)
+        kernels.dequantise(KINDS[name], cpu_kernels.address_of(raw), out)
         # One rounding fewer where a product and a sum are one instruction.
         np.testing.assert_allclose(out, dense, rtol=2e-6, atol=2e-6 * np.abs(dense).max())
+
+
+def test_every_number_of_16_bits(kernels):
+    patterns = np.arange(1 << 16, dtype=np.uint16)
+    wide, out = patterns.view(np.float16).astype(np.float32), poisoned(1 << 16)
+    kernels.dequantise(KINDS["f16"], cpu_kernels.address_of(patterns), out)
+    np.testing.assert_array_equal(out, wide)
+    kernels.dequantise(KINDS["bf16"], cpu_kernels.address_of(patterns), out)
+    np.testing.assert_array_equal(out, (patterns.astype(np.uint32) << 16).view(np.float32))
+    # As the scale of a block, too: each holds 32 times 1.
+    blocks, out = np.ones((1 << 16, 34), np.uint8), poisoned(1 << 16, 32)
+    blocks[:, :2] = patterns.view(np.uint8).reshape(-1, 2)
+    kernels.dequantise(KINDS["q8_0"], cpu_kernels.address_of(blocks), out)
+    np.testing.assert_array_equal(out, np.repeat(wide[:, None], 32, axis=1))
 
 
 @pytest.mark.parametrize("name", sorted(INTEGER_TYPES))
@@ -81,7 +80,7 @@ def test_integer_product(kernels, name):
         x[m // 2, 32:64] = 0
         packed, panels = poisoned(kernels.packed_floats(m, k)), poisoned(kernels.panel_floats(k))
         kernels.pack(x, packed)
-        kernels.integer_product(KINDS[name], address_of(raw), k, packed, panels, y)
+        kernels.integer_product(KINDS[name], cpu_kernels.address_of(raw), k, packed, panels, y)
         # The stated rounding: half a step of a 65534th of the largest of 32 activations, met by every weight of them.
         steps = np.repeat(np.abs(x.reshape(m, -1, 32)).max(axis=-1), 32, axis=-1).astype(np.float64) / 65534
         bound = steps @ np.abs(dense).T + 2e-6 * (np.abs(x).astype(np.float64) @ np.abs(dense).T)
@@ -95,7 +94,7 @@ def test_what_is_no_number_does_not_become_one_by_rounding(kernels, bad):
     x[3, 40] = bad
     packed, panels = poisoned(kernels.packed_floats(40, 64)), poisoned(kernels.panel_floats(64))
     kernels.pack(x, packed)
-    kernels.integer_product(KINDS["q8_0"], address_of(raw), 64, packed, panels, y)
+    kernels.integer_product(KINDS["q8_0"], cpu_kernels.address_of(raw), 64, packed, panels, y)
     assert np.isnan(y[3]).all()
     assert np.isfinite(np.delete(y, 3, axis=0)).all()
 
@@ -181,33 +180,6 @@ def test_a_key_that_is_no_number_reaches_every_token_that_sees_it_and_no_other(k
     np.testing.assert_array_equal(np.isnan(out), np.broadcast_to(sees[:, None, None], out.shape))
 
 
-def test_callers_in_two_threads_do_not_disturb_each_other(kernels):
-    raw, dense = stored_blocks("q8_0", 900, 640, np.random.default_rng(0))
-    inputs = [random(3, 640, seed=seed) for seed in range(40)]
-
-    def product(x):
-        y = poisoned(3, 900)
-        kernels.mmv(KINDS["q8_0"], address_of(raw), x, y)
-        return y
-
-    with ThreadPoolExecutor(4) as pool:
-        for x, y in zip(inputs, pool.map(product, inputs), strict=True):
-            np.testing.assert_allclose(y, x @ dense.T, rtol=1e-3, atol=1e-3 * np.abs(dense).max())
-
-
-def test_a_forked_child_has_workers_of_its_own(kernels):
-    raw, dense = stored_blocks("q8_0", 900, 640, np.random.default_rng(0))
-    x, y = random(2, 640), poisoned(2, 900)
-    kernels.mmv(KINDS["q8_0"], address_of(raw), x, y)
-    child = os.fork()
-    if child == 0:
-        again = poisoned(2, 900)
-        kernels.mmv(KINDS["q8_0"], address_of(raw), x, again)
-        os._exit(0 if np.array_equal(again, y) else 1)
-    assert os.waitpid(child, 0)[1] == 0
-    np.testing.assert_allclose(y, x @ dense.T, rtol=1e-3, atol=1e-3 * np.abs(dense).max())
-
-
 def test_shapes_that_do_not_fit_are_refused(kernels):
     with pytest.raises(ValueError, match=r"kernel mmv: shapes \[1, 32\], \[1, 5\] do not fit"):
         kernels.mmv(KINDS["q4_K"], 0, random(1, 32), poisoned(1, 5))
@@ -223,36 +195,3 @@ def test_shapes_that_do_not_fit_are_refused(kernels):
         kernels.mmv(KINDS["q8_0"], 0, random(9, 32), poisoned(9, 5))
     with pytest.raises(ValueError, match="expected contiguous float32"):
         kernels.mmv(KINDS["q8_0"], 0, random(32, 2).T, poisoned(2, 5))
-
-
-@pytest.mark.skipif(SANITISERS in os.environ, reason="it has a sanitiser of its own")
-def test_each_part_runs_once_and_threads_race_for_nothing(tmp_path):
-    folder, driver = sources_folder() / "cpu", Path(__file__).parent / "host" / "threads.c"
-    command = ["cc", "-std=gnu11", "-O1", "-g", "-fsanitize=thread", f"-I{folder}", "-o", str(tmp_path / "threads")]
-    made = subprocess.run([*command, str(driver), str(folder / "threads.c"), "-lpthread"], capture_output=True, text=True)
-    if made.returncode:
-        pytest.skip("the compiler has no thread sanitiser")
-    # The sanitiser of GCC 12 does not know the address layouts of newer kernels.
-    run = [*(["setarch", "-R"] if shutil.which("setarch") else []), str(tmp_path / "threads")]
-    done = subprocess.run(run, capture_output=True, text=True)
-    if "unexpected memory mapping" in done.stderr:
-        pytest.skip("the thread sanitiser cannot run here")
-    assert (done.returncode, done.stdout) == (0, "each part once\n"), done.stdout + done.stderr
-
-
-@pytest.mark.slow
-@pytest.mark.skipif(SANITISERS in os.environ, reason="it is this run")
-def test_no_kernel_reads_or_writes_beside_its_arrays_nor_does_what_c_leaves_undefined(tmp_path):
-    found = subprocess.run(["cc", "-print-file-name=libasan.so"], capture_output=True, text=True, check=True).stdout.strip()
-    if not Path(found).is_absolute():
-        pytest.skip("the compiler has no address sanitiser")
-    environment = {
-        **os.environ,
-        SANITISERS: "-O1 -g -fsanitize=address,undefined -fno-sanitize-recover=all -fno-sanitize=alignment",
-        "MINFER_KERNEL_CACHE": str(tmp_path),
-        "LD_PRELOAD": found,
-        "ASAN_OPTIONS": "detect_leaks=0",
-    }
-    command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", "-p", "no:xdist", __file__]
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
