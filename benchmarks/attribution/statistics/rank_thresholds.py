@@ -52,9 +52,11 @@ def score_spread(n: int, recent: int) -> float:
 def tail(n: int, recent: int) -> tuple[Floats, Floats]:
     """Score sums in rising order, and the chance that exchangeable noise reaches each: two arrays of one shape."""
     values, share = scores(n), recent / n
-    offset = np.zeros_like(_TILTS)
+    odds = np.log(share / (1 - share))
+    # A strong tilt takes the highest scores and no other: its middle lies between the last left out and the first taken.
+    offset = -odds - _TILTS * (values[n - recent - 1] + values[n - recent]) / 2
     for _ in range(80):
-        inside = expit(np.log(share / (1 - share)) + offset[:, None] + _TILTS[:, None] * values)
+        inside = expit(odds + offset[:, None] + _TILTS[:, None] * values)
         step = (inside.sum(1) - recent) / np.maximum((inside * (1 - inside)).sum(1), 1e-12)
         offset -= np.clip(step, -1.0, 1.0)
         if np.abs(step).max() < 1e-10:
