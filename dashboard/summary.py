@@ -123,8 +123,5 @@ def what_next(record: Record, wall: Wall) -> tuple[Answer, tuple[Entry, ...]]:
 
 def why_expired(records: Sequence[Record], known: Known, commit: str) -> tuple[Reason, ...]:
     """Why a commit's newest record no longer speaks of today's kernel mix; nothing where it does."""
-    reasons: tuple[Reason, ...] = ()
-    for answer in expiries(records, known.newest_first):
-        if answer.commit == commit:
-            reasons = answer.reasons
-    return reasons
+    answers = expiries(records, known.newest_first, only=commit)
+    return answers[-1].reasons if answers else ()

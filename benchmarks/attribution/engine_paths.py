@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fnmatch import fnmatch
+from functools import lru_cache
 
 ENGINE_PATHS = ("minfer", "kernels")
 """What can change a measurement; a commit that touches neither runs the same engine as its parent."""
@@ -17,6 +18,7 @@ NEVER_RUN = {
 """Files, folders and patterns of the engine by the backend that never runs them."""
 
 
+@lru_cache(maxsize=65536)  # a history names the same few hundred paths thousands of times
 def is_run(path: str, backend: str) -> bool:
     """Whether a change of ``path`` can reach what ``backend`` measures; yes where the backend is not known."""
     return not any(fnmatch(path, part) or path.startswith(f"{part}/") for part in NEVER_RUN.get(backend, ()))

@@ -48,9 +48,10 @@ class Expiry:
         return bool(self.reasons)
 
 
-def expiries(records: Iterable[Record], history: Sequence[Commit]) -> tuple[Expiry, ...]:
+def expiries(records: Iterable[Record], history: Sequence[Commit], only: str | None = None) -> tuple[Expiry, ...]:
     """One answer a record, in order. ``history`` is newest first, as git gives it; records of the same machine class and
-    model speak for each other, the newest of them for today. A commit outside the history has only its records to go by."""
+    model speak for each other, the newest of them for today. A commit outside the history has only its records to go by.
+    ``only``: answers for records of this commit alone."""
     place = {commit.id: index for index, commit in enumerate(history)}
     listed = list(records)
     newest: dict[tuple[str, str], Record] = {}
@@ -68,6 +69,7 @@ def expiries(records: Iterable[Record], history: Sequence[Commit]) -> tuple[Expi
             ),
         )
         for record in listed
+        if only is None or record.commit == only
     )
 
 

@@ -84,3 +84,10 @@ def test_what_the_measured_backend_never_runs_expires_nothing():
     assert on_cpu.walls[0].backend == "numpy"
     assert [reason.detail for reason in expiries([on_gpu], history)[0].reasons] == ["222222222222 Step 2"]
     assert [reason.detail for reason in expiries([on_cpu], history)[0].reasons] == ["333333333333 Step 3"]
+
+
+def test_one_commit_alone_gets_the_answer_that_it_has_among_all():
+    records = [record(1), record(3), record(3, instrument_version=2), record(5)]
+    everyone = expiries(records, HISTORY)
+    assert expiries(records, HISTORY, only="3" * 40) == everyone[1:3]
+    assert expiries(records, HISTORY, only="9" * 40) == ()
