@@ -7,6 +7,7 @@ import functools
 import json
 import types
 import typing
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -31,7 +32,10 @@ def record_from_json(text: str, where: str) -> Record:
         raise RecordError(
             f"{where}: record version {data.get('version')!r}, expected 1 to {RECORD_VERSION}; update this checkout"
         )
-    return typing.cast(Record, _build(Record, data, where))
+    try:
+        return typing.cast(Record, _reader(Record)(data))
+    except _MismatchError:
+        return typing.cast(Record, _build(Record, data, where))  # slower by a factor of four, and says what is wrong where
 
 
 def read_records(path: Path) -> list[Record]:
@@ -49,8 +53,82 @@ def append_record(path: Path, record: Record) -> None:
         temporary.write_text(old + record.to_json() + "\n", encoding="utf-8")
 
 
+class _MismatchError(Exception):
+    """Something is not of its annotated type."""
+
+
+@functools.cache
+def _reader(kind: Any) -> Callable[[Any], Any]:
+    """What turns parsed JSON into a value of an annotated type, checking every leaf as ``_build`` does; made once a type.
+
+    It raises _MismatchError without a word: no text is put together for records that are sound."""
+    origin = typing.get_origin(kind)
+    if origin in (typing.Union, types.UnionType):
+        options = typing.get_args(kind)
+        return _one_of([_reader(option) for option in options if option is not type(None)], type(None) in options)
+    if dataclasses.is_dataclass(kind):
+        return _object_of(kind)
+    if origin is tuple:
+        return _tuple_of(_reader(typing.get_args(kind)[0]))
+    if origin is dict:
+        return _dict_of(_reader(typing.get_args(kind)[1]))
+
+    def leaf(value: Any) -> Any:
+        if type(value) is kind:
+            return value
+        if kind is float and type(value) is int:
+            return float(value)
+        raise _MismatchError
+
+    return leaf
+
+
+def _one_of(options: Sequence[Callable[[Any], Any]], or_none: bool) -> Callable[[Any], Any]:
+    def read(value: Any) -> Any:
+        if value is None and or_none:
+            return None
+        for option in options:
+            try:
+                return option(value)
+            except _MismatchError:
+                continue
+        raise _MismatchError
+
+    return read
+
+
+def _tuple_of(item: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    def read(value: Any) -> Any:
+        if type(value) is not list:
+            raise _MismatchError
+        return tuple(map(item, value))
+
+    return read
+
+
+def _dict_of(item: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    def read(value: Any) -> Any:
+        if type(value) is not dict:
+            raise _MismatchError
+        return {key: item(element) for key, element in value.items()}
+
+    return read
+
+
+def _object_of(kind: Any) -> Callable[[Any], Any]:
+    readers = {name: _reader(hint) for name, hint in typing.get_type_hints(kind).items()}
+    required = {f.name for f in dataclasses.fields(kind) if f.default is f.default_factory is dataclasses.MISSING}
+
+    def read(value: Any) -> Any:
+        if type(value) is not dict or not value.keys() <= readers.keys() or not required <= value.keys():
+            raise _MismatchError
+        return kind(**{name: readers[name](item) for name, item in value.items()})
+
+    return read
+
+
 def _build(kind: Any, value: Any, where: str) -> Any:
-    """Turn parsed JSON into the annotated dataclass tree, checking the type of every leaf."""
+    """The same as ``_reader``, slowly: raises RecordError with the place and the name of what is wrong."""
     origin = typing.get_origin(kind)
     if origin in (typing.Union, types.UnionType):
         options = typing.get_args(kind)

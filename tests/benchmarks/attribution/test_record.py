@@ -67,3 +67,33 @@ def test_a_damaged_record_is_refused_by_place(damage, says):
 def test_text_that_is_no_json_is_refused_by_place():
     with pytest.raises(record_files.RecordError, match=r"x\.jsonl:7: not JSON"):
         record_files.record_from_json('{"format"', "x.jsonl:7")
+
+
+def places(value, path=()):
+    """Every place of a JSON tree."""
+    yield path
+    items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for key, inner in items:
+        yield from places(inner, (*path, key))
+
+
+def replaced(value, path, new):
+    if not path:
+        return new
+    copy = dict(value) if isinstance(value, dict) else list(value)
+    copy[path[0]] = replaced(value[path[0]], path[1:], new)
+    return copy
+
+
+@pytest.mark.parametrize("new", [None, 1, 1.5, True, "text", [], {}, [None], {"a": 1}], ids=repr)
+def test_whatever_is_damaged_is_read_or_refused_by_both_readers_alike(new):
+    data = json.loads(example().to_json())
+    for path in places(data):
+        damaged = replaced(data, path, new)
+        try:
+            slow = record_files._build(r.Record, damaged, "x")
+        except record_files.RecordError:
+            with pytest.raises(record_files._MismatchError):
+                record_files._reader(r.Record)(damaged)
+        else:
+            assert record_files._reader(r.Record)(damaged) == slow
