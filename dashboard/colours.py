@@ -15,7 +15,7 @@ from dataclasses import dataclass
 class Ink:
     colour: str
     hatch: str = ""
-    """Plotly's pattern shape; empty for a plain fill."""
+    """One of marks.js' hatches; empty for a plain fill."""
 
 
 GAP_PREFIX = "gap: "

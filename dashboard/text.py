@@ -1,7 +1,7 @@
 """Text that others wrote (commit subjects, file names, kernel symbols) made harmless before it is shown.
 
-Streamlit reads Markdown in nearly every label, and Plotly reads a small HTML in every hover: either would let a commit
-subject fetch an image, forge a link or hide text.
+Streamlit reads Markdown in nearly every label: it would let a commit subject fetch an image, forge a link or hide text.
+Charts know a line break and bold only, and set all text as text.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def for_markdown(text: str, length: int = 200) -> str:
 
 
 def for_hover(text: str, length: int = 120) -> str:
-    """Text that Plotly's pseudo-HTML and its %{...} templates leave as it is."""
+    """Text that the charts' little markup (<b>, <br>) and their %{...} templates leave as it is."""
     return html.escape(shortened(text, length), quote=False).replace("%{", "%\u200b{")
 
 

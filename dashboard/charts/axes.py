@@ -30,7 +30,7 @@ def style(figure: Chart, height: int, y_title: str, *, legend: bool = True, x_ti
     # The unit stands above the axis, left-aligned: a turned title eats a phone's width.
     if y_title:
         place = {"xref": "paper", "yref": "paper", "x": 0, "y": 1, "xanchor": "left", "yanchor": "bottom"}
-        figure.add_annotation(text=y_title, showarrow=False, font={"size": 12}, **place)
+        figure.add_annotation(text=y_title, font={"size": 12}, **place)
     return figure
 
 
@@ -38,8 +38,7 @@ def whiskers(figures: Sequence[Figure]) -> dict[str, Any]:
     """Error bars of figures with their intervals; none where there is no interval."""
     low = [max(0.0, item.value - item.interval.low) if item.interval else 0.0 for item in figures]
     high = [max(0.0, item.interval.high - item.value) if item.interval else 0.0 for item in figures]
-    look = {"thickness": 1.2, "width": 3, "color": "#808080"}
-    return look | {"type": "data", "symmetric": False, "arrayminus": low, "array": high}
+    return {"thickness": 1.2, "color": "#808080", "arrayminus": low, "array": high}
 
 
 def commit_axis(figure: Chart, commits: pd.DataFrame) -> None:
@@ -51,9 +50,7 @@ def commit_axis(figure: Chart, commits: pd.DataFrame) -> None:
     places = list(range(0, count, max(1, -(-count // 4))))
     named = commits.iloc[places]
     figure.update_xaxes(
-        tickmode="array",
         tickvals=places,
         ticktext=[f"{row.time[:10]}<br>{for_hover(row.short)}" for row in named.itertuples()],
-        tickangle=0,
         range=[-0.6, count - 0.4],
     )

@@ -48,5 +48,5 @@ def cost_dots(rows: Sequence[ClassRow], labels: tuple[str, str]) -> Chart | None
         )
     figure = style(figure, 170 + 28 * len(known), "", x_title=metric("cost").axis)
     figure.update_xaxes(type="log")
-    figure.update_yaxes(type="category", categoryorder="array", categoryarray=[for_hover(row.name) for row in known[::-1]])
+    figure.update_yaxes(type="category", categoryarray=[for_hover(row.name) for row in known[::-1]])
     return figure

@@ -1,4 +1,4 @@
-"""A chart as plain data in Plotly's form, which plot.js draws; the tests have Plotly's own Python check every one."""
+"""A chart as plain data, which plot.js draws: a small part of Plotly's form, held whole by tests/dashboard/form.py."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Values = dict[str, Any]
 
 
 class Chart:
-    """``data``: the traces. ``layout``: everything else. Of Plotly's properties those that plot.js reads mean something."""
+    """``data``: the traces, each a set of marks of one look. ``layout``: everything else."""
 
     def __init__(self) -> None:
         self.data: list[Values] = []
@@ -33,7 +33,7 @@ class Chart:
         place = {"x0": x, "x1": x, "y0": 0, "y1": 1, "yref": "paper"}
         if x is None:
             place = {"x0": 0, "x1": 1, "xref": "paper", "y0": y, "y1": y}
-        self.layout.setdefault("shapes", []).append({"type": "line", "line": line} | place)
+        self.layout.setdefault("shapes", []).append({"line": line} | place)
 
     def update_layout(self, **values: Any) -> None:
         self.layout |= values

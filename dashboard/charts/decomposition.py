@@ -65,7 +65,7 @@ def stacked(parts: pd.DataFrame, view: str, height: int = 480) -> tuple[Chart, s
                 name=for_hover(name),
                 customdata=hover,
                 hovertemplate="%{customdata}<extra></extra>",
-                marker={"color": colour.colour, "line": {"width": 0}, "pattern": hatch_pattern(colour.hatch)},
+                marker={"color": colour.colour, "pattern": hatch_pattern(colour.hatch)},
             )
         else:
             figure.add_scatter(
@@ -115,7 +115,6 @@ def _cut_tall_bars(figure: Chart, walls: NDArray[np.float64]) -> bool:
             y=top,
             yanchor="top",
             text=f"▲ {walls[place]:,.3g}",
-            showarrow=False,
             font={"size": 12, "color": "#FFFFFF"},
             bgcolor="#444444",
         )
@@ -133,7 +132,5 @@ def _detail(head: str, name: str, row: Any) -> str:
     return text
 
 
-def hatch_pattern(hatch: str) -> dict[str, object]:
-    if not hatch:
-        return {}
-    return {"shape": hatch, "size": 6, "solidity": 0.35, "fgcolor": "rgba(255,255,255,0.8)", "fillmode": "overlay"}
+def hatch_pattern(hatch: str) -> dict[str, str]:
+    return {"shape": hatch} if hatch else {}

@@ -90,7 +90,6 @@ def over_commits(
                 yref="paper",
                 y=1,
                 text="◆",
-                showarrow=False,
                 font={"color": "#AA3377", "size": 13},
                 hovertext=for_hover(str(point.text)),
                 yanchor="middle",

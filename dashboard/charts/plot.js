@@ -1,5 +1,5 @@
-// One chart in Plotly's form (traces and layout, see chart.py) drawn as one SVG: 10 to 30 ms, where Plotly itself takes 100 to
-// 300 and a bundle of 4.7 MB. Pointer or arrow keys read it, a drag or + and - zoom along x, the legend hides and shows.
+// One chart (traces and layout, see chart.py) drawn as one SVG: 10 to 30 ms, where Plotly takes 100 to 300
+// and a bundle of 4.7 MB. Pointer or arrow keys read it, a drag or + and - zoom along x, the legend hides and shows.
 
 const LEGEND_FONT = "12px system-ui, sans-serif", TOP = 28, ROW = 19;
 let charts = 0;

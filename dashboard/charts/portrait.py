@@ -70,17 +70,15 @@ def wall_bars(walls: Sequence[tuple[str, Decomposition]], *, share: bool) -> Cha
             width=0.5,
             customdata=hover,
             hovertemplate="%{customdata}<extra></extra>",
-            marker={"color": colour.colour, "line": {"width": 0}, "pattern": hatch_pattern(colour.hatch)},
+            marker={"color": colour.colour, "pattern": hatch_pattern(colour.hatch)},
         )
     for place, (label, _, wall) in enumerate(parts):
         text = for_hover(label) if share else f"{for_hover(label)}: {wall / 1e6:,.4g} ms"
-        figure.add_annotation(
-            x=0, y=place - 0.27, text=text, xanchor="left", yanchor="bottom", showarrow=False, font={"size": 12}
-        )
+        figure.add_annotation(x=0, y=place - 0.27, text=text, xanchor="left", yanchor="bottom", font={"size": 12})
     figure.update_layout(barmode="stack")
     title = "Share of wall (%)" if share else "Traced wall (ms)"
     figure = style(figure, 170 + 58 * len(walls), "", x_title=title)
-    figure.update_yaxes(range=[len(parts) - 0.6, -0.75], showticklabels=False, showgrid=False, zeroline=False)
+    figure.update_yaxes(range=[len(parts) - 0.6, -0.75], showticklabels=False, showgrid=False)
     return figure
 
 
@@ -108,7 +106,7 @@ def split_bars(splits: Sequence[tuple[str, Split]], by: str) -> Chart:
             y=keys if flat else values,
             orientation="h" if flat else "v",
             name=for_hover(name),
-            marker={"color": ink(name).colour, "line": {"width": 0}},
+            marker={"color": ink(name).colour},
             hovertemplate=for_hover(name)
             + (": %{y}, %{x:,.4g} ms" if flat else ": layer %{x}, %{y:,.4g} ms")
             + "<extra></extra>",
@@ -117,10 +115,10 @@ def split_bars(splits: Sequence[tuple[str, Split]], by: str) -> Chart:
     named = [for_hover(key) for key in order]
     if flat:
         figure = style(figure, 170 + 24 * len(order), "", x_title="Time (ms)")
-        figure.update_yaxes(type="category", categoryorder="array", categoryarray=named[::-1])
+        figure.update_yaxes(type="category", categoryarray=named[::-1])
     else:
         figure = style(figure, 400, "Time (ms)", x_title="Layer")
-        figure.update_xaxes(type="category", categoryorder="array", categoryarray=named)
+        figure.update_xaxes(type="category", categoryarray=named)
     return figure
 
 
@@ -146,7 +144,7 @@ def layer_timeline(splits: Sequence[tuple[str, Split]]) -> Chart:
             name=for_hover(name),
             legendgroup=for_hover(name),
             showlegend=for_hover(name) not in {trace["legendgroup"] for trace in figure.data},
-            marker={"color": ink(name).colour, "line": {"width": 0}},
+            marker={"color": ink(name).colour},
             hovertemplate=f"<b>{for_hover(split.operation)}</b>{shape}<br>{for_hover(name)}, {each}<br>"
             f"{length:,.4g} µs from {start:,.4g} µs<extra></extra>",
         )

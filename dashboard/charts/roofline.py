@@ -55,6 +55,6 @@ def roofline(classes: Sequence[ClassTime], ceilings: Sequence[Ceiling]) -> Chart
             f"at {intensity:,.4g} FLOP/byte<extra></extra>",
         )
     style(figure, 420, metric("tflops").axis, x_title=metric("intensity").axis)
-    figure.update_xaxes(type="log", dtick=1)
-    figure.update_yaxes(type="log", dtick=1)
+    figure.update_xaxes(type="log")
+    figure.update_yaxes(type="log")
     return figure

@@ -32,7 +32,7 @@ def launch_timeline(timeline: LayerTimeline) -> Chart:
             y=[rows[place] for place in inside],
             orientation="h",
             name=for_hover(name),
-            marker={"color": ink(name).colour, "line": {"width": 0}},
+            marker={"color": ink(name).colour},
             customdata=[
                 f"<b>{for_hover(row.operation)}</b>, {for_hover(name)}<br>{for_hover(row.symbol, 90)}<br>"
                 f"{row.duration:,.4g} µs from {row.start:,.4g} µs, stream {row.stream}, {row.gap:+,.3g} µs after the last"
@@ -45,7 +45,7 @@ def launch_timeline(timeline: LayerTimeline) -> Chart:
     figure.update_layout(barmode="overlay", bargap=0.2)
     order = list(dict.fromkeys(rows))
     figure = style(figure, 160 + 22 * len(order), "", x_title="µs since the layer's first launch")
-    figure.update_yaxes(type="category", categoryorder="array", categoryarray=order[::-1])
+    figure.update_yaxes(type="category", categoryarray=order[::-1])
     figure.update_xaxes(rangemode="tozero")
     return figure
 

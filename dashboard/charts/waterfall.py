@@ -57,7 +57,7 @@ def waterfall(
         x=[item.value for item in in_ms],
         base=starts,
         orientation="h",
-        marker={"color": colours, "line": {"width": 0}},
+        marker={"color": colours},
         error_x=whiskers(in_ms),
         customdata=hover,
         hovertemplate="<b>%{y}</b><br>%{customdata}<extra></extra>",

@@ -27,8 +27,6 @@ def show_gate(machine: str, gate: list[Calibration]) -> None:
         mode="markers",
         marker={"size": 11, "color": "#4477AA"},
         error_x={
-            "type": "data",
-            "symmetric": False,
             "array": newest["high (%)"] - newest["rate (%)"],
             "arrayminus": newest["rate (%)"] - newest["low (%)"],
             "color": "#808080",

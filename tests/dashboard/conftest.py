@@ -8,27 +8,23 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
-import plotly.graph_objects as go
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from dashboard.charts.chart import Chart
 from tests.dashboard import browser
+from tests.dashboard.form import check, unpacked
 from tools import small_history
 
 
 def charts(test: AppTest) -> dict[str, list[dict]]:
-    """The traces of each chart on the screen by the chart's key, with packed arrays unpacked.
-
-    Plotly's Python checks every one of them here: the dashboard itself sends them unchecked.
-    """
+    """The traces of each chart on the screen by the chart's key, each held against the form, with packed arrays unpacked."""
     found = {}
     for chart in test.get("bidi_component"):
         spec = json.loads(chart.proto.json)
         if "traces" not in spec:
             continue
-        go.Figure({"data": spec["traces"], "layout": spec["layout"]})
-        found[chart.key] = [{key: _unpacked(value) for key, value in trace.items()} for trace in spec["traces"]]
+        check(spec)
+        found[chart.key] = [{key: unpacked(value) for key, value in trace.items()} for trace in spec["traces"]]
     return found
 
 
@@ -42,11 +38,6 @@ def tables(test: AppTest) -> list[pd.DataFrame]:
     return found
 
 
-def checked(chart: Chart) -> go.Figure:
-    """A chart as Plotly's own object, which refuses any property that it does not know."""
-    return go.Figure({"data": chart.data, "layout": chart.layout})
-
-
 def many(test: AppTest, key: str) -> dict:
     """What the chart of many series called ``key`` was given, with its packed arrays as [series, stretch]."""
     data = next(json.loads(item.proto.json) for item in test.get("bidi_component") if item.key == key)
@@ -54,12 +45,6 @@ def many(test: AppTest, key: str) -> dict:
         flat = np.frombuffer(base64.b64decode(data[name]), dtype="<f4")
         data[name] = flat.reshape(len(data["names"]), data["bins"])
     return data
-
-
-def _unpacked(value):
-    if isinstance(value, dict) and "bdata" in value:
-        return np.frombuffer(base64.b64decode(value["bdata"]), dtype=value["dtype"]).tolist()
-    return value
 
 
 APP = Path(__file__).resolve().parents[2] / "dashboard" / "app.py"

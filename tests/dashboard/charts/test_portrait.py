@@ -10,7 +10,7 @@ from benchmarks.attribution.record import ClassTime, Decomposition
 from benchmarks.attribution.record_files import read_records
 from dashboard.charts.decomposition import stacked
 from dashboard.charts.portrait import OTHERS, parts_of, wall_bars
-from tests.dashboard.conftest import checked
+from tests.dashboard.form import checked
 
 REAL = Path(__file__).resolve().parents[3] / "results"
 
@@ -25,19 +25,19 @@ def test_small_classes_are_one_and_the_bar_still_closes():
     first = whole(gemm=100_000, norm=100, rope=90, unclassified=5)
     second = whole(gemm=200_000, norm=300)
     figure = checked(wall_bars([("a", first), ("b", second)], share=False))
-    drawn = {trace.name: dict(zip(trace.y, trace.x, strict=True)) for trace in figure.data}
+    drawn = {trace.name: dict(zip(trace.y, trace.x, strict=True)) for trace in figure.traces}
     assert list(drawn[OTHERS].values()) == pytest.approx([190 / 1e6, 300 / 1e6])
     assert {"norm", "rope"}.isdisjoint(drawn)
     assert {"unclassified", "copy-only", "gap: host-late"} <= set(drawn)
     for place, taken in enumerate((first, second)):
         assert sum(values.get(place, 0) for values in drawn.values()) == pytest.approx(taken.wall_ns / 1e6)
-    assert [note.text for note in figure.layout.annotations if note.text][-2:] == ["a: 0.1002 ms", "b: 0.2003 ms"]
+    assert [note.text for note in figure.layout.annotations][-2:] == ["a: 0.1002 ms", "b: 0.2003 ms"]
 
 
 def test_a_class_that_is_large_on_any_wall_stands_by_itself():
     walls = [("a", whole(gemm=100_000, norm=1, rope=1)), ("b", whole(gemm=100_000, norm=9_000, rope=1))]
     figure = checked(wall_bars(walls, share=True))
-    names = {trace.name for trace in figure.data}
+    names = {trace.name for trace in figure.traces}
     assert "norm" in names
     assert OTHERS not in names  # one small class alone keeps its own name
     assert "rope" in names
