@@ -12,7 +12,8 @@
 //   fa      FlashAttention-2 (arXiv:2307.08691) on mma.sync m16n8k16, K and V tiles double-buffered by cp.async:
 //           width 64 and 128: 128 queries a block, 32 a warp, so that one read of a K fragment serves two mma;
 //           width 256: 64 queries a block, 16 a warp, tiles of 32 keys, for want of registers; width 512: the same, a block sums half
-//           of the columns, and each half makes its scores anew (160 KiB of shared memory, which 8.6, 8.9 and 12.x do not give).
+//           of the columns, and each half makes its scores anew (160 KiB of shared memory, which 8.6, 8.9 and 12.x do not give):
+//           8 heads on 2, 512 tokens, 35 us on an H200, 2048 322; plain 1340 and 14,600
 //           Tiles of 32 keys at width 128, sums scaled for every tile: 0.471 ms a layer at 28 heads, 3325 tokens on an H200;
 //           64 keys, scaled when a maximum grew: 0.321 ms
 //   decode  few queries: keys split over blocks of 64, four at a time a warp, partial results combined by a second kernel.

@@ -6,9 +6,11 @@
 // minfer_router_top    scores f32 [m, experts] -> chosen int32 [m, used], highest first, equal ones by their number, what is not a
 //                      number last (as NumPy sorts); weights f32 [m, used], the softmax over the chosen
 // minfer_router_group  chosen int32 [choices] -> order int32 [choices]: the choices of expert 0 as they come, then of expert 1, ...
+//                      place int32 [choices]: where each choice stands in `order`
 //                      tiles int32 [choices / tokens + experts, 4]: expert, first place in `order`, the place after the last, of at
 //                      most `tokens` choices of one expert; some tiles are empty. One block an expert
-// minfer_moe_combine   out f16 [m, width] = sum over used of weights f32 [m, used] * y f16 [m, used, width]; width is a multiple of 8
+// minfer_moe_combine   out f16 [m, width] = sum over used of weights f32 [m, used] * the choices' y f16 [m * used, width], which lie in
+//                      the order of their experts (place), or as they come (place null); width is a multiple of 8
 //
 // Variants tried
 //   _top      one warp a token, one pass over its scores for each choice                     current
@@ -58,7 +60,7 @@ KERNEL(128) minfer_router_top(const float* scores, int* chosen, float* weights, 
     for (int u = lane; u < used; u += 32) weights[u] /= total;
 }
 
-KERNEL(GROUP_THREADS) minfer_router_group(const int* chosen, int* order, int4* tiles, int choices, int tokens) {
+KERNEL(GROUP_THREADS) minfer_router_group(const int* chosen, int* order, int* place, int4* tiles, int choices, int tokens) {
     __shared__ int lower_of[GROUP_WARPS], equal_of[GROUP_WARPS];
     const int expert = blockIdx.x, warp = threadIdx.x >> 5, lane = threadIdx.x & 31;
     const int span = (choices + GROUP_THREADS - 1) / GROUP_THREADS * 32;  // choices that a warp looks at
@@ -77,12 +79,16 @@ KERNEL(GROUP_THREADS) minfer_router_group(const int* chosen, int* order, int4* t
     }
     __syncthreads();
     const int first = __reduce_add_sync(ALL, lower_of[lane]), count = __reduce_add_sync(ALL, equal_of[lane]);
-    int place = first + __reduce_add_sync(ALL, lane < warp ? equal_of[lane] : 0);
+    int next = first + __reduce_add_sync(ALL, lane < warp ? equal_of[lane] : 0);
     for (int i = begin; i < end; i += 32) {
         const bool own = i + lane < end && chosen[i + lane] == expert;
         const u32 owners = __ballot_sync(ALL, own);
-        if (own) order[place + __popc(owners & ((1u << lane) - 1u))] = i + lane;
-        place += __popc(owners);
+        if (own) {
+            const int at = next + __popc(owners & ((1u << lane) - 1u));
+            order[at] = i + lane;
+            place[i + lane] = at;
+        }
+        next += __popc(owners);
     }
     // The next expert's tiles begin at (first + count) / tokens + expert + 1.
     const int places = (first + count) / tokens - first / tokens + 1;
@@ -92,15 +98,16 @@ KERNEL(GROUP_THREADS) minfer_router_group(const int* chosen, int* order, int4* t
     }
 }
 
-KERNEL(256) minfer_moe_combine(const f16* y, const float* weights, f16* out, int m, int used, int width) {
+KERNEL(256) minfer_moe_combine(const f16* y, const int* place, const float* weights, f16* out, int m, int used, int width) {
     const int chunks = width / 8;
     const long long index = (long long)blockIdx.x * blockDim.x + threadIdx.x;
     if (index >= (long long)m * chunks) return;
     const long long token = index / chunks, e = index % chunks * 8;
     float sum[8] = {};
     for (int u = 0; u < used; u++) {
-        const float weight = weights[token * used + u];
-        const uint4 packed = *(const uint4*)(y + (token * used + u) * width + e);
+        const long long choice = token * used + u, row = place ? place[choice] : choice;
+        const float weight = weights[choice];
+        const uint4 packed = *(const uint4*)(y + row * width + e);
         const u32 words[4] = {packed.x, packed.y, packed.z, packed.w};
 #pragma unroll
         for (int w = 0; w < 4; w++) {

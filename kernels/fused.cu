@@ -56,9 +56,9 @@ struct FusedQ4 {
         const u8* columns = block + 16 + 32 * j + 2 * c;
 #pragma unroll
         for (int h = 0; h < 2; h++) {
-            const u32 low = __shfl_sync(0xffffffffu, scales[h][0], j, 4), high = __shfl_sync(0xffffffffu, scales[h][1], j, 4);
-            const u32 s0 = __byte_perm(low, 0, 0x1010), m0 = __byte_perm(low, 0, 0x3232);
-            const u32 s1 = __byte_perm(high, 0, 0x1010), m1 = __byte_perm(high, 0, 0x3232);
+            const u32 two = __shfl_sync(0xffffffffu, scales[h][0], j, 4), minima = __shfl_sync(0xffffffffu, scales[h][1], j, 4);
+            const u32 s0 = __byte_perm(two, 0, 0x1010), m0 = __byte_perm(minima, 0, 0x1010);
+            const u32 s1 = __byte_perm(two, 0, 0x3232), m1 = __byte_perm(minima, 0, 0x3232);
 #pragma unroll
             for (int i = 0; i < 4; i++) {
                 const u32 q = __byte_perm(*(const u16*)(columns + h * 8 * bytes + 8 * i), 0, 0x4140);

@@ -60,10 +60,10 @@ SHARES = ("even", "one expert", "one choice elsewhere", "skewed")
 
 
 def grouped(gpu, chosen, experts, tokens):
-    order = gpu.put(np.full(chosen.size, -7, np.int32))
+    order, place = (gpu.put(np.full(chosen.size, -7, np.int32)) for _ in range(2))
     tiles = gpu.put(np.full((chosen.size // tokens + experts, 4), -7, np.int32))
-    launch.router_group(gpu.device, gpu.put(chosen), order, tiles, experts, tokens)
-    return order, tiles
+    launch.router_group(gpu.device, gpu.put(chosen), order, place, tiles, experts, tokens)
+    return order, place, tiles
 
 
 @pytest.mark.parametrize("share", SHARES)
@@ -71,8 +71,9 @@ def grouped(gpu, chosen, experts, tokens):
 @pytest.mark.parametrize(("choices", "experts"), [(1, 1), (40, 8), (511, 128), (4096, 128), (5003, 3), (70000, 33)])
 def test_choices_are_grouped_in_the_order_of_their_experts(gpu, share, tokens, choices, experts):
     chosen = shares(share, choices, experts)
-    order, tiles = (gpu.get(array) for array in grouped(gpu, chosen, experts, tokens))
+    order, place, tiles = (gpu.get(array) for array in grouped(gpu, chosen, experts, tokens))
     np.testing.assert_array_equal(order, np.argsort(chosen, kind="stable"))
+    np.testing.assert_array_equal(order[place], np.arange(choices))
     ends = np.cumsum(np.bincount(chosen, minlength=experts))
     full = tiles[tiles[:, 2] > tiles[:, 1]]
     assert (full[:, 2] - full[:, 1] <= tokens).all()
@@ -82,6 +83,11 @@ def test_choices_are_grouped_in_the_order_of_their_experts(gpu, share, tokens, c
         assert ends[expert] - np.bincount(chosen, minlength=experts)[expert] <= first < last <= ends[expert]
 
 
+def scaled(x):
+    x.scale = 2.0
+    return x
+
+
 def check_product(gpu, kind, share, m, used, experts, n, k, tokens, per_token):
     random = np.random.default_rng(m + n + k)
     raw, dense = random_blocks(kind, experts * n, k, random)
@@ -89,17 +95,18 @@ def check_product(gpu, kind, share, m, used, experts, n, k, tokens, per_token):
     chosen = shares(share, m * used, experts)
     rows = m if per_token else m * used
     x = (random.standard_normal((rows, k)) * np.exp(random.standard_normal((rows, 1)))).astype(np.float16)
-    given = gpu.put(x)
-    given.scale = 2.0
     out = gpu.poisoned((m * used, n), "f16")
     # Nothing beyond the last matrix may be read: the allocation ends there.
     weights = gpu.put(raw)
-    if tokens is None:
-        launch.expert_mmv(gpu.device, kind, weights.pointer, given, gpu.put(chosen), out)
-    else:
-        order, tiles = grouped(gpu, chosen, experts, tokens)
-        launch.expert_gemm(gpu.device, kind, weights.pointer, experts, given, order, tiles, tokens, out)
     inputs = (np.repeat(x, used, 0) if per_token else x).astype(np.float64)
+    if tokens is None:
+        launch.expert_mmv(gpu.device, kind, weights.pointer, scaled(gpu.put(x)), gpu.put(chosen), out)
+    else:
+        order, _, tiles = grouped(gpu, chosen, experts, tokens)
+        given = scaled(gpu.put(x if per_token else x[np.argsort(chosen, kind="stable")]))
+        share = used if per_token else 0
+        launch.expert_gemm(gpu.device, kind, weights.pointer, given, order, tiles, tokens, share, out)
+        inputs, chosen = (values[np.argsort(chosen, kind="stable")] for values in (inputs, chosen))
     expected = np.empty((m * used, n))
     for expert in np.unique(chosen):
         its = chosen == expert
@@ -138,6 +145,11 @@ def test_products_of_few_choices(gpu, kind, share, per_token):
 def test_a_combination_is_the_weighted_sum(gpu):
     random = np.random.default_rng(0)
     y, weights = random.standard_normal((5, 3, 64)).astype(np.float16), random.random((5, 3)).astype(np.float32)
-    out = gpu.poisoned((5, 64), "f16")
-    launch.combine(gpu.device, gpu.put(y), gpu.put(weights), out)
-    assert distance(gpu.get(out), np.einsum("mun,mu->mn", y.astype(np.float64), weights)) < 5e-4
+    place = random.permutation(15).astype(np.int32)
+    expected = np.einsum("mun,mu->mn", y.astype(np.float64), weights)
+    moved = np.empty_like(y.reshape(15, 64))
+    moved[place] = y.reshape(15, 64)
+    for given, where in ((y, None), (moved.reshape(y.shape), gpu.put(place))):
+        out = gpu.poisoned((5, 64), "f16")
+        launch.combine(gpu.device, gpu.put(given), where, gpu.put(weights), out)
+        assert distance(gpu.get(out), expected) < 5e-4

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from .. import Matrix
 from . import launch
@@ -10,19 +10,24 @@ from .arrays import Arena, DeviceArray
 from .device import Device
 from .linear import DeviceMatrix
 
-_FULL_TILE = 80
-"""Choices an expert from which the larger tile pays, on average: each tile decodes its expert's weights anew."""
+_FULL_TILE = 64
+"""Choices an expert from which the larger tile pays, on average: each tile decodes its expert's weights anew (H200)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Routing:
-    """The experts of each token, i32 [m, used], and their weights, f32 [m, used]; for many tokens also the choices in the
-    order of their experts, with the tiles of one expert for each number of choices a tile."""
+    """The experts of each token, i32 [m, used], and their weights, f32 [m, used].
+
+    For many tokens, what belongs to a choice lies in the order of the choices' experts; for few, token after token.
+    """
 
     chosen: DeviceArray
     weights: DeviceArray
     order: DeviceArray | None
-    tiles: dict[int, DeviceArray]
+    """i32 [m * used], where choices are in that order; ``place`` leads back."""
+    place: DeviceArray | None
+    tiles: dict[int, DeviceArray] = field(default_factory=dict)
+    """Of one expert each, by the number of choices that they hold at most."""
 
 
 class Experts:
@@ -32,13 +37,13 @@ class Experts:
         self._device, self._arena = device, arena
 
     def route(self, scores: DeviceArray, used: int) -> Routing:
-        """The ``used`` highest of each token's scores f32 [m, experts], the softmax over them, and who shares an expert."""
+        """The ``used`` highest of each token's scores f32 [m, experts], and the softmax over them."""
         m = scores.shape[0]
         chosen, weights = self._arena.take((m, used), "i32"), self._arena.take((m, used), "f32")
         launch.router_top(self._device, scores, chosen, weights)
         if m <= launch.FEW_ROWS:
-            return Routing(chosen, weights, None, {})
-        return Routing(chosen, weights, self._arena.take((m * used,), "i32"), {})
+            return Routing(chosen, weights, None, None)
+        return Routing(chosen, weights, self._arena.take((m * used,), "i32"), self._arena.take((m * used,), "i32"))
 
     def products(self, weight: Matrix, x: DeviceArray, routing: Routing) -> DeviceArray:
         """Each token's x [m, k], or each choice's x [m, used, k], through its experts: f16 [m, used, n]."""
@@ -46,31 +51,32 @@ class Experts:
         experts, n, k = weight.tensor.shape
         m, used = routing.chosen.shape
         out = self._arena.take((m * used, n), "f16")
-        rows = x.reshape(-1, k)
+        per_token, rows = len(x.shape) == 2, x.reshape(-1, k)
         if routing.order is None:
             launch.expert_mmv(self._device, data.kind, data.pointer, rows, routing.chosen, out)
-        else:
-            tokens = tile_for(data.kind, m * used, experts)
-            tiles = self._tiles(routing, experts, tokens)
-            launch.expert_gemm(self._device, data.kind, data.pointer, experts, rows, routing.order, tiles, tokens, out)
+            return out.reshape(m, used, n)
+        tokens = tile_for(data.kind, m * used, experts)
+        tiles, share = self._tiles(routing, experts, tokens), used if per_token else 0
+        launch.expert_gemm(self._device, data.kind, data.pointer, rows, routing.order, tiles, tokens, share, out)
         return out.reshape(m, used, n)
 
     def _tiles(self, routing: Routing, experts: int, tokens: int) -> DeviceArray:
         """Made once for all products of a routing that take tiles of so many choices."""
         assert routing.order is not None
+        assert routing.place is not None
         if tokens not in routing.tiles:
-            tiles = self._arena.take((routing.chosen.size // tokens + experts, 4), "i32")
-            launch.router_group(self._device, routing.chosen, routing.order, tiles, experts, tokens)
+            tiles = self._arena.take((routing.order.size // tokens + experts, 4), "i32")
+            launch.router_group(self._device, routing.chosen, routing.order, routing.place, tiles, experts, tokens)
             routing.tiles[tokens] = tiles
         return routing.tiles[tokens]
 
     def combine(self, y: DeviceArray, routing: Routing) -> DeviceArray:
         """Sum of each token's y [m, used, n], weighted: [m, n]."""
         out = self._arena.take((y.shape[0], y.shape[2]), "f16")
-        launch.combine(self._device, y, routing.weights, out)
+        launch.combine(self._device, y, routing.place, routing.weights, out)
         return out
 
 
 def tile_for(kind: str, choices: int, experts: int) -> int:
-    """Choices of a tile that suit matrices stored as ``kind``."""
+    """Choices of a tile of ``launch.expert_gemm`` that suit matrices stored as ``kind``."""
     return launch.expert_tiles(kind)[-1 if choices >= _FULL_TILE * experts else 0]

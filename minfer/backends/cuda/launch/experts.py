@@ -10,7 +10,7 @@ from .weights import vector_grid
 
 _ROWS, _STEP = 128, 64
 """Weight rows of a tile, and columns that one step takes, as in kernels/expert_gemm.cu."""
-_RAW_BYTES = {"q4_K": 2 * _ROWS * 160, "q6_K": 2 * _ROWS * 240}
+_RAW_BYTES = {"q4_K": 2 * _ROWS * 160, "q6_K": 2 * _ROWS * 224}
 """Shared memory for two raw blocks of every row; other types are read where they lie."""
 _STAGES = {("q6_K", 128): 2}
 """Stages of activations where they are not three: what every GPU gives a block of threads would not hold them."""
@@ -37,44 +37,53 @@ def router_top(device: Device, scores: DeviceArray, chosen: DeviceArray, weights
 
 
 def router_group(
-    device: Device, chosen: DeviceArray, order: DeviceArray, tiles: DeviceArray, experts: int, tokens: int
+    device: Device,
+    chosen: DeviceArray,
+    order: DeviceArray,
+    place: DeviceArray,
+    tiles: DeviceArray,
+    experts: int,
+    tokens: int,
 ) -> None:
-    """``chosen`` [choices] in the ``order`` [choices] of their experts, cut into ``tiles`` [.., 4] of at most ``tokens``."""
+    """``chosen`` [choices] in the ``order`` [choices] of their experts, cut into ``tiles`` [.., 4] of at most ``tokens``.
+
+    ``place`` [choices] says where each one went.
+    """
     choices = chosen.size
     expect("the order of choices", order, "i32", (choices,))
+    expect("the places of choices", place, "i32", (choices,))
     expect("the tiles of choices", tiles, "i32", (choices // tokens + experts, 4))
-    kernel = device.kernel("experts", "router_group", "PPPii", 1024)
-    kernel(device.stream_handle, (experts, 1, 1), chosen.pointer, order.pointer, tiles.pointer, choices, tokens)
+    kernel = device.kernel("experts", "router_group", "PPPPii", 1024)
+    pointers = chosen.pointer, order.pointer, place.pointer, tiles.pointer
+    kernel(device.stream_handle, (experts, 1, 1), *pointers, choices, tokens)
 
 
 def expert_gemm(
     device: Device,
     kind: str,
     weights: int,
-    experts: int,
     x: DeviceArray,
     order: DeviceArray,
     tiles: DeviceArray,
     tokens: int,
+    share: int,
     out: DeviceArray,
 ) -> None:
     """Each choice's row of x [rows, k] times its expert's matrix [n, k] stored as ``kind``: out [choices, n].
 
-    ``order`` and ``tiles`` are ``router_group``'s for ``tokens`` a tile. Where x has fewer rows than there are choices, the
-    choices of a token share one.
+    ``order`` and ``tiles`` are ``router_group``'s for ``tokens`` a tile. Results are in that order; so is x where
+    ``share`` is 0, else so many choices of a token read one row.
     """
     (choices, n), (rows, k) = out.shape, x.shape
     expect("the experts' input", x, "f16", (rows, None), 8)
     expect("the experts' result", out, "f16", (choices, n), 2)
-    if tokens not in expert_tiles(kind) or choices % rows:
-        raise KernelError(
-            f"experts: {choices} choices of {rows} rows, {tokens} a tile, stored as {kind}: there is no kernel"
-        )
+    if tokens not in expert_tiles(kind) or choices != rows * max(share, 1):
+        raise KernelError(f"experts: no kernel for {choices} choices of {rows} rows, {tokens} a tile, stored as {kind}")
     shared = _RAW_BYTES.get(kind, 0) + _STAGES.get((kind, tokens), 3) * tokens * _STEP * 2
-    kernel = device.kernel("expert_gemm", f"gemm_{kind}_experts_{tokens}", "PPPPPiiiif", 128, shared)
+    kernel = device.kernel("expert_gemm", f"gemm_{kind}_experts_{tokens}", "PPPPPiiif", 128, shared)
     pointers = weights, x.pointer, order.pointer, tiles.pointer, out.pointer
     grid = (-(-n // _ROWS), tiles.shape[0], 1)
-    kernel(device.stream_handle, grid, *pointers, experts, n, k, choices // rows, x.scale)
+    kernel(device.stream_handle, grid, *pointers, n, k, share, x.scale)
 
 
 def expert_mmv(device: Device, kind: str, weights: int, x: DeviceArray, chosen: DeviceArray, out: DeviceArray) -> None:
@@ -88,10 +97,12 @@ def expert_mmv(device: Device, kind: str, weights: int, x: DeviceArray, chosen: 
     kernel(device.stream_handle, (across, choices, 1), *pointers, n, k, choices // rows, x.scale)
 
 
-def combine(device: Device, y: DeviceArray, weights: DeviceArray, out: DeviceArray) -> None:
-    """Weighted sum of y [m, used, width] over used, into out [m, width]."""
+def combine(device: Device, y: DeviceArray, place: DeviceArray | None, weights: DeviceArray, out: DeviceArray) -> None:
+    """Weighted sum of y [m, used, width] over used, into out [m, width]; ``place`` [m * used] says where y's rows are,
+    where they do not follow one another."""
     m, used, width = y.shape
     expect("the experts' results", y, "f16", (m, used, width), 8)
     expect("the router's weights", weights, "f32", (m, used))
-    kernel = device.kernel("experts", "moe_combine", "PPPiii", 256)
-    kernel(device.stream_handle, blocks(m * width // 8, 256), y.pointer, weights.pointer, out.pointer, m, used, width)
+    kernel = device.kernel("experts", "moe_combine", "PPPPiii", 256)
+    pointers = y.pointer, 0 if place is None else place.pointer, weights.pointer, out.pointer
+    kernel(device.stream_handle, blocks(m * width // 8, 256), *pointers, m, used, width)

@@ -65,7 +65,7 @@ def test_tiles_fit_every_gpu_and_cover_every_share(kind):
     for tokens in launch.expert_tiles(kind):
         order, tiles = DeviceArray(4096, (40,), "i32"), DeviceArray(4096, (40 // tokens + 9, 4), "i32")
         x, out = DeviceArray(4096, (40, 256), "f16"), DeviceArray(4096, (40, 130), "f16")
-        launch.expert_gemm(device, kind, 4096, 9, x, order, tiles, tokens, out)
+        launch.expert_gemm(device, kind, 4096, x, order, tiles, tokens, 0, out)
         name, grid, _, shared = device.launches[-1]
         assert (name, grid) == (f"gemm_{kind}_experts_{tokens}", (2, tiles.shape[0], 1))
         assert shared + 2 * 4 * tokens <= LEAST_SHARED
@@ -86,7 +86,7 @@ def test_a_product_that_there_is_no_kernel_for_is_refused():
     order, tiles = DeviceArray(4096, (6,), "i32"), DeviceArray(4096, (9, 4), "i32")
     some = DeviceArray(4096, (6, 256), "f16")
     with pytest.raises(KernelError, match="128 a tile, stored as q8_0"):
-        launch.expert_gemm(Recorder(), "q8_0", 4096, 9, some, order, tiles, 128, some)
+        launch.expert_gemm(Recorder(), "q8_0", 4096, some, order, tiles, 128, 0, some)
     with pytest.raises(KernelError, match="4 experts a token of 3"):
         chosen, weights = DeviceArray(4096, (2, 4), "i32"), DeviceArray(4096, (2, 4), "f32")
         launch.router_top(Recorder(), DeviceArray(4096, (2, 3), "f32"), chosen, weights)
