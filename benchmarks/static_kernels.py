@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 SOURCES = (
-    "add", "attention", "attention_hopper", "bt", "dequantise", "embedding", "expert_gemm", "experts", "fused",
-    "gated_activation", "kv_write", "mmq", "mmv", "quantise", "rms_norm", "rope", "state",
+    "add", "attention", "attention_hopper", "bt", "dequantise", "embedding", "expert_fused", "expert_gemm", "experts",
+    "fused", "gated_activation", "kv_write", "mmq", "mmv", "quantise", "rms_norm", "rope", "state",
 )  # fmt: skip
 """Sources that have a series; a commit that lacks one is n/a for it."""
 TARGETS = ("sm_80", "sm_90a", "sm_120", "sm_121")

@@ -9,6 +9,7 @@
 //                      place int32 [choices]: where each choice stands in `order`
 //                      tiles int32 [choices / tokens + experts, 4]: expert, first place in `order`, the place after the last, of at
 //                      most `tokens` choices of one expert; some tiles are empty. One block an expert
+// minfer_router_rows   out f16 [choices, width]: row order[i] / used of x, for a product that wants rows in the order of their experts
 // minfer_moe_combine   out f16 [m, width] = sum over used of weights f32 [m, used] * the choices' y f16 [m * used, width], which lie in
 //                      the order of their experts (place), or as they come (place null); width is a multiple of 8
 //
@@ -16,7 +17,7 @@
 //   _top      one warp a token, one pass over its scores for each choice                     current
 //   _group    each block counts the choices below its expert's and its own, then places its own: no atomics, always the same
 //             order. Expert e's tiles begin at place first / tokens + e, which no other expert reaches: no sum over experts     current
-//   _combine  one thread, eight elements   current
+//   _rows, _combine  one thread, eight elements   current
 #include "common.cuh"
 
 constexpr u32 ALL = 0xffffffffu;
@@ -96,6 +97,14 @@ KERNEL(GROUP_THREADS) minfer_router_group(const int* chosen, int* order, int* pl
         const int from = first + i * tokens;
         tiles[first / tokens + expert + i] = make_int4(expert, from, min(from + tokens, first + count), 0);
     }
+}
+
+KERNEL(256) minfer_router_rows(const f16* x, const int* order, f16* out, int choices, int used, int width) {
+    const int chunks = width / 8;
+    const long long index = (long long)blockIdx.x * blockDim.x + threadIdx.x;
+    if (index >= (long long)choices * chunks) return;
+    const long long at = index / chunks, e = index % chunks * 8;
+    *(uint4*)(out + at * width + e) = *(const uint4*)(x + (long long)(order[at] / used) * width + e);
 }
 
 KERNEL(256) minfer_moe_combine(const f16* y, const int* place, const float* weights, f16* out, int m, int used, int width) {

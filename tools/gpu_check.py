@@ -50,7 +50,7 @@ def sanitize(out: Path) -> list[str]:
         "or (many_choices and (130-256 or 96-768)) or (choices_are_grouped and 511) or (plain and 7-576)",
         "racecheck": "(fa and 511 and 128) or (few and 7) or (rms_norm and 7) or (residual and 7) or (bt and 511) "
         "or (vector and 257 and (q4_K or q6_K)) or (grouped and 256) or (mmq and 7 and q4_K) or (tile and 7) "
-        "or (many_choices and 130-256) or (choices_are_grouped and 511) or (router and 7) "
+        "or (many_choices and 130-256) or (choices_are_grouped and 511) or (router and 7) or (brought and 3) "
         "or (few_choices and skewed and (q4_K or q6_K))",
     }
     return [

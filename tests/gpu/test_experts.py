@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from minfer.backends.cuda import launch
+from minfer.backends.cuda import expert_fused, launch
+from minfer.backends.cuda.fused import STEP_NS, TARGET
 from tests.gpu.support import distance, random_blocks
 
 TOKENS = (1, 5, 7, 130, 511)
@@ -88,7 +89,7 @@ def scaled(x):
     return x
 
 
-def check_product(gpu, kind, share, m, used, experts, n, k, tokens, per_token):
+def check_product(gpu, kind, share, m, used, experts, n, k, tokens, per_token, fused=False):
     random = np.random.default_rng(m + n + k)
     raw, dense = random_blocks(kind, experts * n, k, random)
     dense = dense.reshape(experts, n, k)
@@ -104,8 +105,11 @@ def check_product(gpu, kind, share, m, used, experts, n, k, tokens, per_token):
     else:
         order, _, tiles = grouped(gpu, chosen, experts, tokens)
         given = scaled(gpu.put(x if per_token else x[np.argsort(chosen, kind="stable")]))
-        share = used if per_token else 0
-        launch.expert_gemm(gpu.device, kind, weights.pointer, given, order, tiles, tokens, share, out)
+        if fused:
+            expert_fused.product(gpu.device, kind, weights.pointer, experts, given, tiles, tokens, out)
+        else:
+            share = used if per_token else 0
+            launch.expert_gemm(gpu.device, kind, weights.pointer, given, order, tiles, tokens, share, out)
         inputs, chosen = (values[np.argsort(chosen, kind="stable")] for values in (inputs, chosen))
     expected = np.empty((m * used, n))
     for expert in np.unique(chosen):
@@ -124,6 +128,29 @@ SHAPES = [(7, 3, 8, 130, 256), (130, 2, 5, 96, 768), (511, 3, 16, 40, 512), (64,
 @pytest.mark.parametrize("per_token", [True, False])
 def test_products_of_many_choices(gpu, kind, tokens, share, m, used, experts, n, k, per_token):
     check_product(gpu, kind, share, m, used, experts, n, k, tokens, per_token)
+
+
+FUSED_SHAPES = [*SHAPES, (700, 2, 4, 384, 512), (20, 1, 2, 18, 1024)]
+
+
+@pytest.mark.parametrize("share", SHARES)
+@pytest.mark.parametrize(("m", "used", "experts", "n", "k"), FUSED_SHAPES)
+@pytest.mark.parametrize("tokens", STEP_NS)
+@pytest.mark.parametrize("kind", ["q4_K", "q6_K"])
+def test_fused_products_of_many_choices(gpu, kind, tokens, share, m, used, experts, n, k):
+    if gpu.device.target != TARGET:
+        pytest.skip(f"these matrix instructions are of compute capability 9.0, this GPU's target is {gpu.device.target}")
+    check_product(gpu, kind, share, m, used, experts, n, k, tokens, per_token=False, fused=True)
+
+
+@pytest.mark.parametrize("used", [1, 3])
+def test_rows_are_brought_into_the_order_of_the_choices(gpu, used):
+    x = np.random.default_rng(used).standard_normal((70, 64)).astype(np.float16)
+    chosen = shares("skewed", 70 * used, 9)
+    order, _, _ = grouped(gpu, chosen, 9, 64)
+    out = gpu.poisoned((70 * used, 64), "f16")
+    launch.router_rows(gpu.device, gpu.put(x), order, out)
+    np.testing.assert_array_equal(gpu.get(out), np.repeat(x, used, 0)[np.argsort(chosen, kind="stable")])
 
 
 @pytest.mark.parametrize("kind", launch.DECODED)

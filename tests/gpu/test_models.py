@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import minfer
-from minfer.backends.cuda import fused, launch
+from minfer.backends.cuda import expert_fused, fused, launch
 from minfer.synthesis.write import synthesise
 from tests.gpu.support import distance
 from tests.minfer.models.test_architectures import CASES, TOKENS
@@ -74,6 +74,19 @@ def test_a_mixture_of_q4_k_and_q6_k_gives_the_logits_of_numpy(backend, tmp_path,
     for rows, wanted in ((seen, expected), (steps, expected[4:])):
         assert np.median(off_by(rows, wanted)) < (QUANTISED_BOUND if "mmq" in gates else 1e-2)
         assert max(off_by(rows, wanted)) < 0.5
+
+
+def test_fused_experts_give_the_logits_of_numpy(backend, tmp_path, monkeypatch):
+    synthesise(tmp_path / "tiny.gguf", "tiny", "q4_k_m", architecture="qwen3moe")
+    tokens = np.random.default_rng(1).integers(0, 1024, 40)
+    expected = minfer.load(tmp_path / "tiny.gguf", backend="numpy").logits(tokens)
+    seen, run = [], expert_fused.product
+    monkeypatch.setattr(expert_fused, "_LEAST_CHOICES", 1)  # tiny's experts have few
+    monkeypatch.setattr(expert_fused, "product", lambda *given: (seen.append(1), run(*given))[1])
+    rows = off_by(minfer.load(tmp_path / "tiny.gguf", backend="cuda").logits(tokens), expected)
+    assert np.median(rows) < 1e-2
+    assert max(rows) < 0.5
+    assert seen or backend.device.target != fused.TARGET
 
 
 def test_a_pass_over_a_mixture_is_replayed_as_a_graph(backend, tmp_path, monkeypatch):

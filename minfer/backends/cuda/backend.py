@@ -38,7 +38,7 @@ class CudaBackend:
         self.device.use()
         self._arena = Arena(self.device.allocate)
         self.products = Products(self.device, self._arena, self.gates)
-        self._experts = Experts(self.device, self._arena)
+        self._experts = Experts(self.device, self._arena, self.gates)
         self._kept: list[Any] = []
         self._cache_bytes = 0
         self._capacity = 0

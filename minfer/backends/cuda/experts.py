@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from .. import Matrix
-from . import launch
+from .. import Gates, Matrix
+from . import expert_fused, launch
 from .arrays import Arena, DeviceArray
 from .device import Device
 from .linear import DeviceMatrix
@@ -28,13 +28,15 @@ class Routing:
     place: DeviceArray | None
     tiles: dict[int, DeviceArray] = field(default_factory=dict)
     """Of one expert each, by the number of choices that they hold at most."""
+    rows: dict[int, DeviceArray] = field(default_factory=dict)
+    """Tokens' activations in the order of the choices, by the address that they came from."""
 
 
 class Experts:
     """Routes tokens to experts and multiplies each by those that it was sent to."""
 
-    def __init__(self, device: Device, arena: Arena) -> None:
-        self._device, self._arena = device, arena
+    def __init__(self, device: Device, arena: Arena, gates: Gates) -> None:
+        self._device, self._arena, self._gates = device, arena, gates
 
     def route(self, scores: DeviceArray, used: int) -> Routing:
         """The ``used`` highest of each token's scores f32 [m, experts], and the softmax over them."""
@@ -55,10 +57,22 @@ class Experts:
         if routing.order is None:
             launch.expert_mmv(self._device, data.kind, data.pointer, rows, routing.chosen, out)
             return out.reshape(m, used, n)
-        tokens = tile_for(data.kind, m * used, experts)
-        tiles, share = self._tiles(routing, experts, tokens), used if per_token else 0
-        launch.expert_gemm(self._device, data.kind, data.pointer, rows, routing.order, tiles, tokens, share, out)
+        tokens = self._fused_tile(data.kind, m * used, experts, n, k)
+        if tokens is not None:
+            tiles = self._tiles(routing, experts, tokens)
+            rows = self._ordered(routing, rows) if per_token else rows
+            expert_fused.product(self._device, data.kind, data.pointer, experts, rows, tiles, tokens, out)
+        else:
+            tokens = tile_for(data.kind, m * used, experts)
+            tiles = self._tiles(routing, experts, tokens)
+            share = used if per_token else 0
+            launch.expert_gemm(self._device, data.kind, data.pointer, rows, routing.order, tiles, tokens, share, out)
         return out.reshape(m, used, n)
+
+    def _fused_tile(self, kind: str, choices: int, experts: int, n: int, k: int) -> int | None:
+        if not self._gates["fused"] or not expert_fused.can(self._device, kind, n, k):
+            return None
+        return expert_fused.tile_for(choices, experts, n, k, self._device.multiprocessors)
 
     def _tiles(self, routing: Routing, experts: int, tokens: int) -> DeviceArray:
         """Made once for all products of a routing that take tiles of so many choices."""
@@ -69,6 +83,16 @@ class Experts:
             launch.router_group(self._device, routing.chosen, routing.order, routing.place, tiles, experts, tokens)
             routing.tiles[tokens] = tiles
         return routing.tiles[tokens]
+
+    def _ordered(self, routing: Routing, rows: DeviceArray) -> DeviceArray:
+        """A row for each choice, made once for all products of the same activations."""
+        assert routing.order is not None
+        if rows.pointer not in routing.rows:
+            ordered = self._arena.take((routing.order.size, rows.shape[1]), "f16")
+            launch.router_rows(self._device, rows, routing.order, ordered)
+            ordered.scale = rows.scale
+            routing.rows[rows.pointer] = ordered
+        return routing.rows[rows.pointer]
 
     def combine(self, y: DeviceArray, routing: Routing) -> DeviceArray:
         """Sum of each token's y [m, used, n], weighted: [m, n]."""

@@ -14,7 +14,7 @@ from .tensor_map import NBYTES, byte_boxes, f16_boxes
 TARGET = "sm_90a"
 """The only chips that have these matrix instructions."""
 _ROWS, _DEPTH, _STAGES, _BUFFERS = 128, 64, 5, 2
-_BLOCK = {"q4_K": 144, "q6_K": 224}
+BLOCK = {"q4_K": 144, "q6_K": 224}
 """As in kernels/fused.cu, and the bytes of 256 weights."""
 _MOST_TOKENS, _LEAST_ROWS = 2048, 1024
 STEP_NS = {64: 320, 128: 440, 256: 700}
@@ -48,7 +48,7 @@ class Part:
 
 def can(device: Device, kind: str, n: int, k: int) -> bool:
     """Whether a matrix [n, k] stored as ``kind`` can go this way."""
-    return device.target == TARGET and kind in _BLOCK and k % 256 == 0 and n % 2 == 0
+    return device.target == TARGET and kind in BLOCK and k % 256 == 0 and n % 2 == 0
 
 
 def pays(m: int, n: int) -> bool:
@@ -59,6 +59,11 @@ def pays(m: int, n: int) -> bool:
     [512, 3584]).
     """
     return m < _MOST_TOKENS and n >= _LEAST_ROWS
+
+
+def shared_bytes(kind: str, tokens: int) -> int:
+    """Of a tile of so many tokens; its stages must begin at a multiple of 1024."""
+    return _STAGES * tokens * 2 * _DEPTH + _BUFFERS * _ROWS * BLOCK[kind] + 1024
 
 
 @lru_cache(maxsize=256)
@@ -84,13 +89,11 @@ def fused(device: Device, kind: str, weights: int, x: DeviceArray, out: DeviceAr
     launch.expect("a matrix product's input", x, "f16", (m, None), 256)
     launch.expect("a matrix product's result", out, "f16", (m, n), 2)
     k = x.shape[1]
-    block = _BLOCK[kind]
+    block = BLOCK[kind]
     row_bytes = k // 256 * block
     for part in plan(m, n, k, device.multiprocessors):
-        # The stages must begin at a multiple of 1024 bytes.
-        shared = _STAGES * part.tokens * 2 * _DEPTH + _BUFFERS * _ROWS * block + 1024
         name = f"gemm_{kind}_fused_{part.tokens}" + ("_split" if part.split else "")
-        kernel = device.kernel("fused", name, f"{NBYTES}s{NBYTES}sPiiiif", 384, shared)
+        kernel = device.kernel("fused", name, f"{NBYTES}s{NBYTES}sPiiiif", 384, shared_bytes(kind, part.tokens))
         blocks = 2 * part.tiles(m) if part.split else min(part.tiles(m), device.multiprocessors)
         of_x = f16_boxes(x.pointer, m, k, part.tokens)
         of_weights = byte_boxes(weights + part.first * row_bytes, part.rows, row_bytes, _ROWS, block)

@@ -13,6 +13,7 @@ from benchmarks.commands import static
 from benchmarks.static.collect import TARGETS, NoKernelsError, collect, exported
 from benchmarks.static.store import read_static, static_path
 from benchmarks.static_kernels import SOURCES, StaticKernels
+from minfer.backends.cuda.launch import DECODED, expert_tiles
 from minfer.kernels import build
 
 CHECKOUT = Path(__file__).resolve().parents[3]
@@ -25,7 +26,7 @@ def kernels():
     return collect(CHECKOUT)
 
 
-HOPPER_ONLY = ("attention_hopper", "fused")
+HOPPER_ONLY = ("attention_hopper", "expert_fused", "fused")
 """Sources whose kernels exist on one target; the others compile to nothing."""
 
 
@@ -50,9 +51,15 @@ def test_matrix_kernels_use_the_matrix_unit_in_their_main_loop(kernels):
         "minfer_attention_hopper_128": {"HGMMA": 2 * (8 + 8)},
         "minfer_attention_hopper_256": {"HGMMA": 2 * (16 + 4)},
     }
-    fused = [one for one in kernels if one.source == "fused"]
+    fused = [one for one in kernels if one.source in ("fused", "expert_fused")]
     # Four slices of 64 columns in the loop, each four products deep.
-    assert len(fused) == 12 and all(one.matrix_kinds == {"HGMMA": 16} for one in fused)
+    assert len(fused) == 12 + 6 and all(one.matrix_kinds == {"HGMMA": 16} for one in fused)
+    experts = {one.key: one.matrix_kinds for one in kernels if one.source == "expert_gemm"}
+    # Two tiles of 16 rows by four products, for each eight choices.
+    assert experts == {
+        (f"minfer_gemm_{kind}_experts_{tokens}", target): {"HMMA": tokens}
+        for target in TARGETS for kind in DECODED for tokens in expert_tiles(kind)
+    }  # fmt: skip
 
 
 def test_every_source_has_a_series(kernels):

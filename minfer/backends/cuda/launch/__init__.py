@@ -5,7 +5,7 @@ from __future__ import annotations
 from .attention import attention, attention_few, splits_for
 from .between import add_bias, add_residual, gated, rms_norm, rms_norm_residual, rope, soft_cap
 from .checks import expect
-from .experts import EXPERT_TILES, combine, expert_gemm, expert_mmv, expert_tiles, router_group, router_top
+from .experts import EXPERT_TILES, combine, expert_gemm, expert_mmv, expert_tiles, router_group, router_rows, router_top
 from .integers import bt, mmq, quantise, quantise_bt
 from .rows import kv_write, set_position
 from .weights import DECODED, FEW_ROWS, GROUPED, Product, dequantise, embedding, mmv, mmv_group
@@ -39,6 +39,7 @@ __all__ = [
     "rms_norm_residual",
     "rope",
     "router_group",
+    "router_rows",
     "router_top",
     "set_position",
     "soft_cap",

@@ -58,6 +58,16 @@ def router_group(
     kernel(device.stream_handle, (experts, 1, 1), *pointers, choices, tokens)
 
 
+def router_rows(device: Device, x: DeviceArray, order: DeviceArray, out: DeviceArray) -> None:
+    """The row of x [m, k] that each choice of ``order`` [choices] reads: f16 [choices, k]."""
+    (m, k), choices = x.shape, order.shape[0]
+    expect("the experts' input", x, "f16", (m, k), 8)
+    expect("rows in the order of their experts", out, "f16", (choices, k))
+    kernel = device.kernel("experts", "router_rows", "PPPiii", 256)
+    pointers = x.pointer, order.pointer, out.pointer
+    kernel(device.stream_handle, blocks(choices * k // 8, 256), *pointers, choices, choices // m, k)
+
+
 def expert_gemm(
     device: Device,
     kind: str,

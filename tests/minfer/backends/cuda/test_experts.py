@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from minfer.backends import Matrix
-from minfer.backends.cuda import launch
+from minfer.backends.cuda import expert_fused, fused, launch
 from minfer.backends.cuda.arrays import Arena, DeviceArray
 from minfer.backends.cuda.experts import Experts, tile_for
 from minfer.kernels import KernelError
@@ -21,7 +21,8 @@ LEAST_SHARED = 99 * 1024
 @pytest.fixture
 def mixture():
     device = Recorder()
-    return device, Experts(device, Arena(lambda size: SimpleNamespace(pointer=1 << 20)))
+    device.target = "sm_80"
+    return device, Experts(device, Arena(lambda size: SimpleNamespace(pointer=1 << 20)), {"fused": True})
 
 
 def matrix(kind, experts=128, n=768, k=2048):
@@ -96,3 +97,25 @@ def test_the_tile_grows_with_the_share_of_an_expert():
     assert tile_for("q4_K", 512 * 8, 128) == 64
     assert tile_for("q4_K", 4096 * 8, 128) == 128
     assert tile_for("q8_0", 4096 * 8, 128) == 64
+
+
+H200 = 132
+
+
+def test_experts_are_unpacked_on_hopper_where_they_have_choices_enough(mixture):
+    device, _ = mixture
+    assert not expert_fused.can(device, "q4_K", 768, 2048)
+    device.target = fused.TARGET
+    assert expert_fused.can(device, "q6_K", 768, 2048)
+    assert not expert_fused.can(device, "q8_0", 768, 2048)
+    assert not expert_fused.can(device, "q4_K", 768, 2048 + 64)
+    assert expert_fused.tile_for(8, 128, 768, 2048, H200) is None
+    assert expert_fused.tile_for(3325 * 8, 128, 768, 2048, H200) == 256
+
+
+@pytest.mark.parametrize("kind", fused.BLOCK)
+def test_a_block_has_room_for_its_list_of_tiles(kind):
+    for choices, experts in ((8192 * 8, 128), (1 << 20, 128), (1 << 20, 600)):
+        tokens = expert_fused.tile_for(choices, experts, 768, 2048, H200)
+        if tokens is not None:
+            assert fused.shared_bytes(kind, tokens) + 8 * (choices // tokens + experts) <= 227 * 1024
