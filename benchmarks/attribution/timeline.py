@@ -12,7 +12,7 @@ from .record import LayerLaunch, LayerTimeline
 from .symbols import function_name, readable
 
 MAX_LAUNCHES = 256
-"""Launches kept of one layer, first ones first: a mixture of experts has hundreds, and a record stays a few KB a wall."""
+"""Launches kept of one layer, first ones first: an engine may launch for each expert, and a record stays a few KB a wall."""
 
 
 def layer_timeline(
