@@ -20,21 +20,7 @@
 //           Blocks of 256 keys, one at a time a warp: 79 us a layer at 530 positions on an H200, all of it waiting
 //   _wide   of plain and decode, heads of more than 256 columns, however many: a block sums a slice of 256, makes its scores over
 //           all columns anew, and reads the query again for each key instead of holding it
-#include "common.cuh"
-
-// Below every score, yet finite: a row that has seen only masked keys keeps it, and exp2(MASKED - NEGATIVE) is still 0.
-constexpr float NEGATIVE = -1e30f;
-// Powers of two that a weight may grow by before sums are scaled again (f16 holds 2^15).
-constexpr float SLACK = 8.0f;
-#define MASKED __int_as_float(0xff800000)
-constexpr float LOG2E = 1.4426950408889634f;
-
-// 2^x in one instruction; below -126 it is 0.
-DEVICE float exp2_fast(float x) {
-    float y;
-    asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
-    return y;
-}
+#include "softmax.cuh"
 
 DEVICE float capped(float score, float scale, float cap) {
     const float s = score * scale;

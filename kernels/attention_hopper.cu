@@ -17,19 +17,11 @@
 //   64 keys      at width 128: 170 us, 13.6 us
 //   no turns     two warpgroups start whenever they are ready: 155 us, 14.0 us
 #include "hopper.cuh"
+#include "softmax.cuh"
 
 #if defined(__CUDA_ARCH_FEAT_SM90_ALL)
 
 constexpr int QUERIES = 128, STAGES = 2, CONSUMERS = 256, TAIL = 1, TURN = 2;  // the last two: named barriers
-// As in attention.cu: below every score, yet finite, and the powers of two that a weight may grow by before sums are scaled again.
-constexpr float NEGATIVE = -1e30f, SLACK = 8.0f, LOG2E = 1.4426950408889634f;
-#define MASKED __int_as_float(0xff800000)
-
-DEVICE float exp2_fast(float x) {
-    float y;
-    asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
-    return y;
-}
 
 // Where a block's operands lie in shared memory: panels of 64 columns, one after the other.
 template <int WIDTH, int KEYS>
@@ -93,7 +85,7 @@ DEVICE void mask(float (&s)[N], int first_key, int position, int window) {
         }
 }
 
-// Scores become weights; `keep` is what earlier sums must be multiplied by, 1 as a rule. See attention.cu for SLACK.
+// Scores become weights; `keep` is what earlier sums must be multiplied by, 1 as a rule. See softmax.cuh for SLACK.
 template <int N>
 DEVICE void weigh(float (&s)[N], float (&most)[2], float (&total)[2], float (&keep)[2], float scale) {
 #pragma unroll
