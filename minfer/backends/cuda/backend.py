@@ -191,8 +191,8 @@ class CudaBackend:
 
     def to_numpy(self, x: DeviceArray) -> NDArray[np.float32]:
         x = self._settled(x)
-        host = np.empty(x.shape, np.float32 if x.dtype == "f32" else np.float16)
-        overflow = np.zeros(1, np.int32)
+        host = self.device.host_array(x.shape, np.float32 if x.dtype == "f32" else np.float16)
+        overflow = self.device.host_array((1,), np.int32)
         self.device.fetch((host, x.pointer), (overflow, self._overflow.pointer))
         if overflow[0]:
             warnings.warn(

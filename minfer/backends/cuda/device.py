@@ -5,7 +5,11 @@ from __future__ import annotations
 import ctypes
 import weakref
 from collections.abc import Callable
+from math import prod
 from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from ...kernels import KernelError
 from ...kernels.build import build, target_of
@@ -14,8 +18,8 @@ from .driver import Kernel, Module, driver_version
 _TOOLKIT = (13, 0)
 """CUDA of the compiler whose cubins are loaded; a driver of the same major version runs them."""
 
-_STAGE_BYTES, _STAGE_ALIGN = 4 << 20, 64
-"""Page-locked host memory for results: the logits of a vocabulary of up to a million tokens."""
+_PAGE_LOCKED_BYTES = 4 << 20
+"""Of one result at most: the logits of a vocabulary of up to a million tokens."""
 
 
 def _cupy() -> Any:
@@ -67,7 +71,6 @@ class Device:
         self.stream = self.cupy.cuda.Stream(non_blocking=True)
         self._handle = ctypes.c_void_p(self.stream.ptr)
         self._held: Callable[[], None] | None = None
-        self._stage: Any = None
         self._modules: dict[str, Module] = {}
         self._kernels: dict[tuple[str, int, int], Kernel] = {}
 
@@ -118,28 +121,27 @@ class Device:
         """Copy a contiguous NumPy array to ``pointer``; the array may change afterwards."""
         self.cupy.cuda.runtime.memcpyAsync(pointer, host.ctypes.data, host.nbytes, 1, self.stream_handle.value)
 
-    def fetch(self, *parts: tuple[Any, int]) -> None:
-        """Copy from each address into its contiguous NumPy array, and wait for all that was queued before.
+    def host_array(self, shape: tuple[int, ...], dtype: type[np.generic]) -> NDArray[Any]:
+        """An unset array that the device copies to and from directly: page-locked where it is small, as long as it lives.
 
-        Small arrays come through page-locked memory: a copy into pages that the system has yet to lock takes longer than the
-        transfer, and at a decode step that shows.
+        Through other memory each result is copied once more by the host, out of and into memory that no cache holds. CuPy's
+        pool takes the memory back when the last view of the array is gone.
         """
-        total = sum(-(-host.nbytes // _STAGE_ALIGN) * _STAGE_ALIGN for host, _ in parts)
-        if total > _STAGE_BYTES:
-            for host, pointer in parts:
-                self.download(host, pointer)
-            self.stream.synchronize()
-            return
-        if self._stage is None:
-            self._stage = self.cupy.cuda.alloc_pinned_memory(_STAGE_BYTES)
-        staged, at = [], 0
+        count = prod(shape)
+        if not 0 < count * dtype().nbytes <= _PAGE_LOCKED_BYTES:
+            return np.empty(shape, dtype)
+        try:
+            memory = self.cupy.cuda.alloc_pinned_memory(count * dtype().nbytes)
+        except self.cupy.cuda.runtime.CUDARuntimeError:
+            # The system locks no more pages for this process: any memory will do.
+            return np.empty(shape, dtype)
+        return np.frombuffer(memory, dtype, count).reshape(shape)
+
+    def fetch(self, *parts: tuple[Any, int]) -> None:
+        """Copy from each address into its contiguous NumPy array, and wait for all that was queued before."""
         for host, pointer in parts:
-            self.cupy.cuda.runtime.memcpyAsync(self._stage.ptr + at, pointer, host.nbytes, 2, self.stream_handle.value)
-            staged.append((host, self._stage.ptr + at))
-            at += -(-host.nbytes // _STAGE_ALIGN) * _STAGE_ALIGN
+            self.download(host, pointer)
         self.stream.synchronize()
-        for host, address in staged:
-            ctypes.memmove(host.ctypes.data, address, host.nbytes)
 
     def download(self, host: Any, pointer: int) -> None:
         """Queue a copy of ``host.nbytes`` bytes from ``pointer`` into a NumPy array; synchronise before reading it."""
