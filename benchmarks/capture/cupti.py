@@ -26,7 +26,7 @@ from .cupti_records import (
     records_trace,
 )
 
-INSTRUMENT_VERSION = 2
+INSTRUMENT_VERSION = 3
 """Raise it when the way of measuring changes: records of two instruments are not compared."""
 
 _KINDS = (MEMCPY, MEMSET, DRIVER, RUNTIME, KERNEL, MEMCPY2, EXTERNAL_CORRELATION)
@@ -74,7 +74,7 @@ class CuptiCapture:
         self._cupti = cupti or load_cupti()
         self._label = label
         self._operations: list[Any] = []
-        self._first, self._restarted = 0, False
+        self._first, self._restarted = 0, 0
         self._records = Records()
         self._window = (0, 0)
         if not _registered:
@@ -93,7 +93,7 @@ class CuptiCapture:
     def __enter__(self) -> CuptiCapture:
         global _current
         self._operations.clear()
-        self._first, self._restarted = 0, False
+        self._first, self._restarted = 0, 0
         self._records = _current = Records()
         for kind in _KINDS:
             self._call("activity_enable", kind)
@@ -106,12 +106,18 @@ class CuptiCapture:
         The first records under CUPTI cost what an 8 MiB buffer costs to allocate: 1.2 to 4 ms on an H200. So nothing is
         flushed here either: that would give the buffer back, and the next record would ask for another.
         """
-        self._first, self._restarted = len(self._operations), True
-        self._window = (int(self._cupti.get_timestamp()), 0)
+        self._first, self._restarted = len(self._operations), int(self._cupti.get_timestamp())
+        self._window = (self._restarted, 0)
+
+    def ended(self, ns: int) -> None:
+        """The trace's window is the last ``ns`` up to now: what a call timed itself, without what it did before that."""
+        now = int(self._cupti.get_timestamp())
+        self._window = (now - ns, now)
 
     def __exit__(self, *error: object) -> None:
         global _current
-        self._window = (self._window[0], int(self._cupti.get_timestamp()))
+        if not self._window[1]:
+            self._window = (self._window[0], int(self._cupti.get_timestamp()))
         self._call("activity_flush_all", _FORCED)
         for kind in _KINDS:
             self._call("activity_disable", kind)
@@ -120,7 +126,7 @@ class CuptiCapture:
     def trace(self) -> Trace:
         """What was seen between entering and leaving; both must happen with the device synchronised."""
         labels = tuple(self._label(operation) for operation in self._operations[self._first :])
-        records = self._records.since(self._window[0], self._first) if self._restarted else self._records
+        records = self._records.since(self._restarted, self._first) if self._restarted else self._records
         return records_trace(records, labels, self._window, self._call_name)
 
     def _call_name(self, kind: int, callback: int) -> str:

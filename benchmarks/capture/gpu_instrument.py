@@ -55,13 +55,13 @@ class CuptiInstrument:
             for _ in range(repetitions)
         ]
 
-    def trace_call(self, call: Callable[[], object]) -> Trace:
+    def trace_call(self, call: Callable[[], int]) -> Trace:
         """The second of two calls: the first one warms the tracer, and as before a sample the GPU may rest."""
         with self._capture:
             call()
             time.sleep(SETTLE_S)
             self._capture.restart()
-            call()
+            self._capture.ended(call())
         return self._capture.trace()
 
 
@@ -89,7 +89,7 @@ class CudaEventInstrument:
     def trace_peer(self, peer: LlamaCpp, tokens: Sequence[int], repetitions: int) -> list[Trace]:
         return trace_by_callback(peer, tokens, repetitions)
 
-    def trace_call(self, call: Callable[[], object]) -> Trace:
+    def trace_call(self, call: Callable[[], int]) -> Trace:
         raise PeerUnavailableError(f"only CUPTI sees the kernels of other software; {cuda_events.NOTE}")
 
 
@@ -134,7 +134,7 @@ class NsysInstrument:
             raise PeerUnavailableError(f"llama.cpp under nsys: {error}") from error
         return [_labelled(one, tensors, len(tokens), peer.options.ubatch) for one in found]
 
-    def trace_call(self, call: Callable[[], object]) -> Trace:
+    def trace_call(self, call: Callable[[], int]) -> Trace:
         raise PeerUnavailableError(f"only CUPTI sees other software in this process; {nsys.NOTE}")
 
 

@@ -37,8 +37,11 @@ class Instrument(Protocol):
         """Prefills of the warm peer. Raises PeerUnavailableError."""
         ...
 
-    def trace_call(self, call: Callable[[], object]) -> Trace:
-        """Whatever the device does while ``call`` runs. Raises PeerUnavailableError where this instrument cannot see it."""
+    def trace_call(self, call: Callable[[], int]) -> Trace:
+        """Whatever the device does in the ns that ``call`` says it took, up to its end.
+
+        Raises PeerUnavailableError where this instrument cannot see it.
+        """
         ...
 
 
@@ -81,7 +84,7 @@ class SpanInstrument:
     def trace_peer(self, peer: LlamaCpp, tokens: Sequence[int], repetitions: int) -> list[Trace]:
         return trace_by_callback(peer, tokens, repetitions)
 
-    def trace_call(self, call: Callable[[], object]) -> Trace:
+    def trace_call(self, call: Callable[[], int]) -> Trace:
         raise PeerUnavailableError("only CUPTI sees the kernels of other software")
 
 

@@ -206,10 +206,13 @@ def test_the_instrument_traces_the_second_of_two_calls(fake, monkeypatch):
         fake.launch("minfer_rope", 2000 + 100 * len(calls), 2050 + 100 * len(calls), 1 + len(calls))
         calls.append(len(calls))
         fake.clock += 1090
+        return 80
 
     trace = CuptiInstrument().trace_call(call)
     assert calls == [0, 1]
     assert trace.launches.start.tolist() == [2100]
+    # 80 of its 1090 ns: what the call timed itself, as an untraced sample is timed.
+    assert trace.window_ns == (3100, 3180)
 
 
 def test_records_outside_a_capture_are_dropped(fake):
