@@ -22,7 +22,7 @@ _COPY_KINDS = {
 }  # fmt: skip
 _COPY = ("start", "end", "device_id", "stream_id", "copy_kind", "bytes", "correlation_id")
 _CALL = ("start", "end", "kind", "cbid", "thread_id", "correlation_id")
-_FIELDS = {
+FIELDS = {
     KERNEL: (
         "start", "end", "name", "device_id", "stream_id", "correlation_id", "graph_node_id", "grid_x", "grid_y", "grid_z",
         "block_x", "block_y", "block_z", "registers_per_thread", "static_shared_memory", "dynamic_shared_memory",
@@ -54,12 +54,12 @@ class _Reader:
         data = getattr(record, "_data", None)
         if data is None or "kind" not in data.dtype.names:
             kind = int(record.kind)
-            return kind, tuple(getattr(record, name) for name in _FIELDS.get(kind, ()))
+            return kind, tuple(getattr(record, name) for name in FIELDS.get(kind, ()))
         (row,) = data.tolist()
         kind = row[data.dtype.names.index("kind")]
         pick = self._pick.get((type(record), kind))
         if pick is None:
-            places = [data.dtype.names.index(name) for name in _FIELDS.get(kind, ())]
+            places = [data.dtype.names.index(name) for name in FIELDS.get(kind, ())]
             pick = self._pick[type(record), kind] = itemgetter(*places) if places else lambda row: ()
         fields = pick(row)
         if kind != KERNEL:
@@ -84,19 +84,22 @@ class Records:
     def take(self, activities: Iterable[Any]) -> None:
         """Keep what is needed of one buffer's records."""
         for activity in activities:
-            kind, row = self._read(activity)
-            if kind == KERNEL:
-                *others, static, dynamic = row
-                others[6] = others[6] or -1
-                self.kernels.append((*others, static + dynamic))
-            elif kind in (DRIVER, RUNTIME):
-                self.api.append(row)
-            elif kind == EXTERNAL_CORRELATION:
-                self.external[row[0]] = row[1]
-            elif kind in (MEMCPY, MEMCPY2):
-                self.copies.append((*row[:4], _COPY_KINDS.get(row[4], "unknown copy"), *row[5:]))
-            elif kind == MEMSET:
-                self.copies.append((*row[:4], "memset", *row[4:]))
+            self.add(*self._read(activity))
+
+    def add(self, kind: int, row: tuple[Any, ...]) -> None:
+        """Keep one record: its kind and its ``FIELDS``."""
+        if kind == KERNEL:
+            *others, static, dynamic = row
+            others[6] = others[6] or -1
+            self.kernels.append((*others, static + dynamic))
+        elif kind in (DRIVER, RUNTIME):
+            self.api.append(row)
+        elif kind == EXTERNAL_CORRELATION:
+            self.external[row[0]] = row[1]
+        elif kind in (MEMCPY, MEMCPY2):
+            self.copies.append((*row[:4], _COPY_KINDS.get(row[4], "unknown copy"), *row[5:]))
+        elif kind == MEMSET:
+            self.copies.append((*row[:4], "memset", *row[4:]))
 
     def since(self, start: int, operation: int) -> Records:
         """What began at ``start`` or later, its operations counted from ``operation`` on. A start of 0 was not collected."""
