@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import re
+import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,7 @@ from asv.machine import Machine
 
 from .asv_machine import register
 from .capture.machine import describe_machine, machine_class
+from .capture.nvml import first_visible_device
 from .models import model_name
 
 
@@ -63,8 +65,9 @@ class Checkout(Environment):  # type: ignore[misc]
         self.create()
 
     def install_project(self, conf: Any, repo: Any, commit_hash: str) -> None:
-        """Check the commit out; that is all that installing means here."""
+        """Check the commit out, and compile its kernels where a GPU will run them."""
         self.checkout_project(repo, commit_hash)
+        compile_kernels(Path(self._build_root))
         self._global_env_vars["MINFER_COMMIT_DATE"] = str(repo.get_date(commit_hash))
 
     def find_executable(self, executable: str) -> str:
@@ -83,6 +86,27 @@ class Checkout(Environment):  # type: ignore[misc]
 
     def run(self, args: list[str], **kwargs: Any) -> Any:
         return self.run_executable("python", args, **kwargs)
+
+
+_COMPILE = (
+    "import sys; from minfer.kernels.build import build_all, target_of; "
+    "build_all([target_of(int(sys.argv[1]), int(sys.argv[2]))])"
+)
+
+
+def compile_kernels(checkout: Path) -> None:
+    """Compile a commit's kernels for this machine's GPU on all cores; nothing without a GPU, kernels or a need of them.
+
+    Its engine would do so one by one, each at its first use: 20 s of a window in which the device waits. What fails here
+    fails there again, with the engine's own message, so nobody needs to hear of it twice.
+    """
+    needless = os.environ.get("MINFER_BACKEND") == "numpy" or os.environ.get("MINFER_FROM_RECORDS")
+    device = None if needless or not (checkout / "minfer" / "kernels" / "build.py").is_file() else first_visible_device()
+    capability = None if device is None else device.compute_capability()
+    if capability is not None:
+        environment = {**os.environ, "PYTHONPATH": str(checkout)}
+        command = [sys.executable, "-c", _COMPILE, *map(str, capability)]
+        subprocess.run(command, cwd=checkout, env=environment, capture_output=True, check=False)
 
 
 def _gates() -> dict[str, str]:

@@ -60,6 +60,11 @@ class Device:
             utilisation=used / 100 if used is not None else None,
         )
 
+    def compute_capability(self) -> tuple[int, int] | None:
+        """(9, 0) of an H200; None where the driver does not tell."""
+        found = self._ask(lambda: self._library.nvmlDeviceGetCudaComputeCapability(self._handle))
+        return None if found is None else (int(found[0]), int(found[1]))
+
     def memory_used_bytes(self) -> int | None:
         """Memory of the device in use, by all processes together; None where the driver does not tell."""
         return self._ask(lambda: int(self._library.nvmlDeviceGetMemoryInfo(self._handle).used))

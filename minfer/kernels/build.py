@@ -6,7 +6,7 @@ import hashlib
 import os
 import re
 import tempfile
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from multiprocessing import get_context
@@ -72,27 +72,36 @@ def build(name: str, target: str, folder: Path | None = None) -> Cubin:
     """The cubin of source ``name`` for ``target``, from the cache or compiled now. Raises KernelError."""
     folder = folder or sources_folder()
     source, headers = _read(folder, name)
-    options = options_for(target)
-    key = hashlib.sha256("\0".join((nvrtc.version(), *options, source, *headers, *headers.values())).encode()).hexdigest()[
-        :32
-    ]
-    cubin = Cubin(
-        name, target, cache_folder() / f"{name}-{target}-{key}.cubin", cache_folder() / f"{name}-{target}-{key}.log"
-    )
-    if not (cubin.path.is_file() and cubin.log.is_file()):
-        code, log = nvrtc.compile_cubin(f"{name}.cu", source, headers, options)
+    cubin = _place(name, target, source, headers)
+    if not _is_kept(cubin):
+        code, log = nvrtc.compile_cubin(f"{name}.cu", source, headers, options_for(target))
         keep(cubin.log, log.encode())
         keep(cubin.path, code)
     return cubin
+
+
+def _place(name: str, target: str, source: str, headers: Mapping[str, str]) -> Cubin:
+    """Where the cubin of these texts is kept, whether or not it is there."""
+    parts = (nvrtc.version(), *options_for(target), source, *headers, *headers.values())
+    key = hashlib.sha256("\0".join(parts).encode()).hexdigest()[:32]
+    stem = f"{name}-{target}-{key}"
+    return Cubin(name, target, cache_folder() / f"{stem}.cubin", cache_folder() / f"{stem}.log")
+
+
+def _is_kept(cubin: Cubin) -> bool:
+    return cubin.path.is_file() and cubin.log.is_file()
 
 
 def build_all(targets: Iterable[str], folder: Path | None = None) -> list[Cubin]:
     """Every source for each target, compiled on all cores where the cache lacks it."""
     folder = folder or sources_folder()
     jobs = [(name, target, folder) for name in source_names(folder) for target in targets]
-    # NVRTC holds a lock of its own, so threads would wait for each other.
-    with ProcessPoolExecutor(min(len(jobs), os.cpu_count() or 1) or 1, mp_context=get_context("spawn")) as pool:
-        return list(pool.map(_build_job, jobs))
+    missing = [job for job in jobs if not _is_kept(_place(*job[:2], *_read(folder, job[0])))]
+    if missing:
+        # NVRTC holds a lock of its own, so threads would wait for each other.
+        with ProcessPoolExecutor(min(len(missing), os.cpu_count() or 1), mp_context=get_context("spawn")) as pool:
+            list(pool.map(_build_job, missing))
+    return [build(*job) for job in jobs]
 
 
 def _build_job(job: tuple[str, str, Path]) -> Cubin:

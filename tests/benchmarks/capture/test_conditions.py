@@ -102,7 +102,8 @@ def fake_library(**functions):
 
     names = ("Init", "DeviceGetHandleByIndex", "DeviceGetClockInfo", "DeviceGetPowerUsage", "DeviceGetTemperature",
              "DeviceGetCurrentClocksThrottleReasons", "DeviceGetCurrentClocksEventReasons",
-             "DeviceGetComputeRunningProcesses", "DeviceGetUtilizationRates")  # fmt: skip
+             "DeviceGetComputeRunningProcesses", "DeviceGetUtilizationRates",
+             "DeviceGetCudaComputeCapability")  # fmt: skip
     constants = {"NVMLError": FakeError, "NVML_CLOCK_SM": 1, "NVML_CLOCK_MEM": 2, "NVML_TEMPERATURE_GPU": 0}
     base = {f"nvml{name}": refuse for name in names} | constants
     return SimpleNamespace(**(base | functions))
@@ -127,6 +128,14 @@ def test_what_the_driver_refuses_stays_empty_and_the_rest_is_read(monkeypatch):
     assert state.power_w is None
     assert state.throttle_reasons == ("power cap", "thermal (hardware)")
     assert state.processes == {12}
+
+
+def test_the_compute_capability_is_two_numbers_or_unknown(monkeypatch):
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "0")
+    told = {"nvmlInit": lambda: None, "nvmlDeviceGetHandleByIndex": lambda index: index}
+    assert nvml.first_visible_device(fake_library(**told)).compute_capability() is None
+    told["nvmlDeviceGetCudaComputeCapability"] = lambda handle: [9, 0]
+    assert nvml.first_visible_device(fake_library(**told)).compute_capability() == (9, 0)
 
 
 def test_a_watched_gpu_sample_names_its_neighbour(monkeypatch):

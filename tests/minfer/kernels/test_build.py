@@ -55,6 +55,34 @@ def test_every_package_of_minfer_is_in_the_wheel():
     assert on_disk <= packages
 
 
+def test_all_cubins_are_there_at_once_and_only_what_is_missing_is_compiled(sources, monkeypatch):
+    (sources / "thrice.cu").write_text('extern "C" __global__ void thrice(float* x) { x[threadIdx.x] *= 3.0f; }\n')
+    build.build("twice", "sm_90a", sources)
+    jobs = []
+
+    class Pool:
+        def __init__(self, workers, mp_context):
+            jobs.append(workers)
+
+        def __enter__(self):
+            return self
+
+        def __exit__(self, *error):
+            return None
+
+        def map(self, work, missing):
+            jobs.extend(missing)
+            return map(work, missing)
+
+    monkeypatch.setattr(build, "ProcessPoolExecutor", Pool)
+    cubins = build.build_all(["sm_90a"], sources)
+    assert jobs == [1, ("thrice", "sm_90a", sources)]
+    assert [cubin.source for cubin in cubins] == ["thrice", "twice"]
+    assert all(cubin.path.read_bytes()[:4] == b"\x7fELF" for cubin in cubins)
+    assert build.build_all(["sm_90a"], sources) == cubins
+    assert len(jobs) == 2
+
+
 def test_a_cubin_is_compiled_once(sources, monkeypatch):
     first = build.build("twice", "sm_90a", sources)
     assert first.path.read_bytes()[:4] == b"\x7fELF"
