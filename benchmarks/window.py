@@ -9,7 +9,7 @@ from __future__ import annotations
 import datetime
 import os
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -38,7 +38,7 @@ FIRST_PLAIN_TOKEN = 300
 """Lower ids are control and byte tokens in every vocabulary met so far."""
 
 BENCH_SAMPLES = 5
-"""Of llama-bench: it checks the walls taken in process and makes no pair with them, so half as many do."""
+"""Of llama-bench at each ubatch: it checks the walls taken in process and makes no pair with them, so half as many do."""
 WARM_UPS = 2
 """Rounds that are not counted, after each arm has run once."""
 
@@ -103,7 +103,7 @@ def take_window(plan: Plan, say: Say = lambda text: None) -> Record:
             walls.extend(_walls(plan, engines, peer, instrument, probe, nt, notes, stages))
             if plan.peer:
                 samples = min(plan.samples, BENCH_SAMPLES)
-                how = BenchOptions(nt, _bench_ubatches(walls, nt), samples, usable_cores(), instrument.gpu_layers)
+                how = BenchOptions(nt, peer_ubatches(nt), samples, usable_cores(), instrument.gpu_layers)
                 walls.extend(llama_bench_walls(plan.model, how, walls, notes, stages))
                 tokens = prompt(nt, engine.vocabulary)
                 walls.extend(transformers_walls(plan.model, instrument, tokens, plan.samples, notes, stages))
@@ -200,12 +200,6 @@ def _walls(
         for arm, wall, peak in zip(arms, walls, peaks, strict=True)
     ]
     return [replace(wall, checks=checks.wall_checks(wall, states)) for wall in walls]
-
-
-def _bench_ubatches(walls: Sequence[Wall], nt: int) -> tuple[int, ...]:
-    """Those that llama-bench runs: the baseline's, which it checks, or all where it is the only peer."""
-    baseline = checks.best_wall(walls, PEER, nt)
-    return peer_ubatches(nt) if baseline is None else (baseline.ubatch,)
 
 
 def _close(arms: list[Arm]) -> None:
