@@ -1,4 +1,4 @@
-"""Forward passes kept as CUDA graphs: a launch or three instead of several hundred.
+"""Forward passes kept as CUDA graphs: a few launches instead of several hundred.
 
 What a pass launches depends on its key alone: addresses repeat (see ``Arena``), and the position is read on the device.
 A graph starts when all of it has been submitted, so a short one goes first: the device works on it meanwhile.
@@ -16,8 +16,11 @@ from .device import Device
 _KEPT = 16
 """Graphs held; the one that was not used for longest goes first."""
 _SEEN = 256
-_PARTS = (2, 8)
-"""Layers at whose attention a graph ends and the next one begins; a pass of fewer layers is fewer graphs."""
+_PARTS = (1, 2, 5)
+"""Layers at whose attention a graph ends and the next one begins; a pass of fewer layers is fewer graphs.
+
+Each part must be submitted while the one before it runs: under a tracer a graph takes 50 us and another for each node.
+"""
 
 
 class Graphs:
