@@ -118,20 +118,24 @@ class Engine:
         self.position = start + len(ids)
         return None if logits is None else self.backend.to_numpy(logits)
 
+    @property
+    def _name(self) -> str:
+        return self.file.path.name
+
     def _checked(self, tokens: Sequence[int] | NDArray[np.integer]) -> NDArray[np.int32]:
         ids = np.asarray(tokens)
-        name = self.file.path.name
         if ids.ndim != 1 or len(ids) == 0 or ids.dtype.kind not in "iu":
-            raise MinferError(f"{name}: tokens are {ids.dtype} of shape {ids.shape}, expected a row of whole numbers")
+            raise MinferError(f"{self._name}: tokens are {ids.dtype} of shape {ids.shape}, expected a row of whole numbers")
         if self.position + len(ids) > self.context:
             raise MinferError(
-                f"{name}: {self.position + len(ids)} tokens do not fit the context of {self.context}; "
+                f"{self._name}: {self.position + len(ids)} tokens do not fit the context of {self.context}; "
                 f"shorten the text, or load with a larger context (the model was made for {self.config.context})"
             )
-        wrong = np.nonzero((ids < 0) | (ids >= self.config.vocabulary))[0]
-        if len(wrong):
+        # A negative one reads as a huge one: the device waits meanwhile, so one pass over them has to do.
+        if ids.astype(np.int64, copy=False).view(np.uint64).max() >= self.config.vocabulary:
+            wrong = np.nonzero((ids < 0) | (ids >= self.config.vocabulary))[0][0]
             raise MinferError(
-                f"{name}: token {wrong[0]} is {ids[wrong[0]]}, expected 0 to {self.config.vocabulary - 1}; "
+                f"{self._name}: token {wrong} is {ids[wrong]}, expected 0 to {self.config.vocabulary - 1}; "
                 f"tokenize with this model's own tokenizer"
             )
         return ids.astype(np.int32)

@@ -187,6 +187,8 @@ def test_paths_that_are_no_file(tmp_path, path):
     ("tokens", "line"),
     [([], "expected a row of whole numbers"), ([0.5], "expected a row of whole numbers"),
      ([0, 8], "token 1 is 8, expected 0 to 7"), ([-1], "token 0 is -1, expected 0 to 7"),
+     ([3, 2**32 + 3], "token 1 is 4294967299, expected 0 to 7"), (np.array([2**63 + 1], np.uint64), "token 0 is 922337"),
+     (np.array([1, -3, 9], np.int8)[::2], "token 1 is 9, expected 0 to 7"),
      ([0] * 17, "17 tokens do not fit the context of 16"),
      ([1 << 70], "expected a row of whole numbers")],
 )  # fmt: skip
