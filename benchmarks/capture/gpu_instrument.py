@@ -103,18 +103,22 @@ class NsysInstrument:
     def __init__(self, binary: Path, why: str) -> None:
         self._binary = binary
         self.notes: tuple[str, ...] = (f"{nsys.NOTE} ({why})",)
+        self._failed = ""
+        """Why nsys is asked no more: each time it takes seconds to fail again."""
         self._kept: dict[tuple[int, int], list[Trace]] = {}
         """Passes of one child that nobody asked for yet, by engine and prompt length: a child loads the model anew."""
 
     def trace_engine(self, engine: MeasuredEngine, tokens: Sequence[int]) -> Trace:
         kept = self._kept.setdefault((id(engine), len(tokens)), [])
-        if not kept:
+        if not kept and not self._failed:
             try:
                 kept.extend(self._engine_passes(engine, tokens))
             except UserFacingError as error:
-                events = CudaEventInstrument(f"nsys failed: {error}")
-                return replace(events.trace_engine(engine, tokens), notes=events.notes)
-        return kept.pop(0)
+                self._failed = f"nsys failed: {error}"
+        if kept:
+            return kept.pop(0)
+        events = CudaEventInstrument(self._failed)
+        return replace(events.trace_engine(engine, tokens), notes=events.notes)
 
     def _engine_passes(self, engine: MeasuredEngine, tokens: Sequence[int]) -> list[Trace]:
         # The gates in force, not those asked for: the environment may have set some.
@@ -153,6 +157,8 @@ def gpu_instrument() -> CuptiInstrument | NsysInstrument | CudaEventInstrument:
         why = str(error)
     try:
         binary = nsys.nsys_binary()
+        if binary is not None:
+            nsys.check(binary)
     except nsys.NsysError as error:
         return CudaEventInstrument(f"{why}; {error}")
     return CudaEventInstrument(f"{why}; nsys is not installed") if binary is None else NsysInstrument(binary, why)

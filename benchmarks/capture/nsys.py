@@ -48,31 +48,49 @@ def nsys_binary() -> Path | None:
     return find_program("MINFER_NSYS", "nsys", NsysError)
 
 
+def check(binary: Path) -> None:
+    """Raises NsysError where this nsys makes no report, or exports none, as the one inside Nsight Compute's folder."""
+    with tempfile.TemporaryDirectory(prefix="minfer-nsys-") as folder:
+        _exported(binary, [sys.executable, "-c", "pass"], Path(folder))
+
+
 def profile(binary: Path, request: Mapping[str, Any]) -> Trace:
     """What nsys saw of a child that runs ``request`` (see nsys_child). Raises NsysError, TraceError."""
     with tempfile.TemporaryDirectory(prefix="minfer-nsys-") as folder:
-        ask, report, exported = (Path(folder) / name for name in ("request.json", "trace.nsys-rep", "trace.sqlite"))
+        ask = Path(folder) / "request.json"
         path = [str(Path(entry).absolute()) for entry in sys.path]
         ask.write_text(json.dumps({**request, "path": path, "suite": str(Path(__file__).resolve().parents[2])}), "utf-8")
-        _run(
-            [str(binary), "profile", "--trace=cuda,nvtx", "--cuda-graph-trace=node", "--sample=none", "--cpuctxsw=none",
-             "--force-overwrite=true", "-o", str(report), sys.executable, "-c", _CHILD, str(ask)]
-        )  # fmt: skip
-        _run(
-            [str(binary), "export", "--type=sqlite", "--force-overwrite=true", "-o", str(exported), str(report)]
-        )  # fmt: skip
-        return nsys_sqlite.read(exported)
+        return nsys_sqlite.read(_exported(binary, [sys.executable, "-c", _CHILD, str(ask)], Path(folder)))
 
 
-def _run(command: list[str]) -> None:
-    by_hand = f"run it by hand: {' '.join(command[:8])} ..."
+def _exported(binary: Path, program: list[str], folder: Path) -> Path:
+    """The SQLite file of a report of ``program``."""
+    report, exported = folder / "trace.nsys-rep", folder / "trace.sqlite"
+    steps = (
+        (["profile", "--trace=cuda,nvtx", "--cuda-graph-trace=node", "--sample=none", "--cpuctxsw=none"], program, report),
+        (["export", "--type=sqlite"], [str(report)], exported),
+    )
+    for options, source, made in steps:
+        said = _run([str(binary), *options], ["--force-overwrite=true", "-o", str(made), *source])
+        if not made.is_file():
+            raise NsysError(
+                f"nsys {options[0]}: it ended well and made no file ({said}); install Nsight Systems whole, "
+                "of which other tools bring parts"
+            )
+    return exported
+
+
+def _run(command: list[str], files: list[str]) -> str:
+    """Its last words. ``files`` are temporary: nobody can run those by hand."""
+    by_hand = f"run it by hand: {' '.join(command)} ..."
     try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=TIMEOUT_S, check=False)
+        done = subprocess.run([*command, *files], capture_output=True, text=True, timeout=TIMEOUT_S, check=False)
     except (OSError, subprocess.TimeoutExpired) as error:
         raise NsysError(f"nsys {command[1]}: {error}; {by_hand}") from error
+    words = [line.strip() for line in (done.stderr + "\n" + done.stdout).splitlines() if line.strip()] or ["no message"]
     if done.returncode != 0:
-        words = [line for line in (done.stderr + "\n" + done.stdout).splitlines() if line.strip()] or ["no message"]
         raise NsysError(f"nsys {command[1]}: exit code {done.returncode}: {words[-1]}; {by_hand}")
+    return words[-1]
 
 
 def passes(trace: Trace) -> list[Trace]:

@@ -44,7 +44,9 @@ out = pathlib.Path(sys.argv[sys.argv.index("-o") + 1])
 if sys.argv[1] == "profile":
     child = sys.argv[sys.argv.index("-o") + 2:]
     code = subprocess.run(child).returncode if {run_child} else 0
-    out.write_text("report")
+    if {report}:
+        out.write_text("report")
+    print("Processing events...")
     sys.exit(code or {code})
 assert pathlib.Path(sys.argv[-1]).read_text() == "report"
 shutil.copy({exported!r}, out)
@@ -55,7 +57,8 @@ shutil.copy({exported!r}, out)
 def program(tmp_path, monkeypatch):
     """Installs a program that stands for nsys; its log says how it was called."""
 
-    def install(*, run_child=False, code=0):
+    def install(*, run_child=False, code=0, report=True):
+        (tmp_path / "exported.sqlite").unlink(missing_ok=True)
         exported = nsys_sqlite(
             tmp_path / "exported.sqlite", kernels=KERNELS, copies=(), calls=CALLS, ranges=RANGES, gpu_table=None,
             graph_nodes=[None] * 4 + [1, 2, 3] * 2,
@@ -63,13 +66,23 @@ def program(tmp_path, monkeypatch):
         path = tmp_path / "nsys"
         log = tmp_path / "calls.jsonl"
         path.write_text(
-            PROGRAM.format(python=sys.executable, log=str(log), run_child=run_child, code=code, exported=str(exported))
+            PROGRAM.format(
+                python=sys.executable, log=str(log), run_child=run_child, code=code, exported=str(exported), report=report
+            )
         )
         path.chmod(0o755)
         monkeypatch.setenv("MINFER_NSYS", str(path))
         return log
 
     return install
+
+
+@pytest.fixture
+def no_cupti(monkeypatch):
+    def missing():
+        raise CuptiUnavailableError("CUPTI: not here; pip install it")
+
+    monkeypatch.setattr(gpu_instrument, "CuptiInstrument", missing)
 
 
 def called(log):
@@ -122,8 +135,17 @@ def test_a_report_without_ranges_is_refused(program):
 
 def test_nsys_that_fails_says_its_own_last_words(program):
     program(code=3)
-    with pytest.raises(nsys.NsysError, match=r"nsys profile: exit code 3: no message; run it by hand: .*nsys profile"):
+    with pytest.raises(nsys.NsysError, match=r"exit code 3: Processing events\.\.\.; run it by hand: .*nsys profile"):
         nsys.profile(nsys.nsys_binary(), {})
+
+
+def test_an_nsys_that_makes_no_report_is_found_out_before_it_is_the_instrument(program, no_cupti):
+    program(report=False)
+    with pytest.raises(nsys.NsysError, match=r"nsys profile: it ended well and made no file \(Processing events\.\.\.\)"):
+        nsys.check(nsys.nsys_binary())
+    instrument = gpu_instrument.gpu_instrument()
+    assert instrument.name == "cuda events"
+    assert "CUPTI: not here" in instrument.notes[0] and "install Nsight Systems whole" in instrument.notes[0]
 
 
 def test_a_program_that_is_not_there_is_named(monkeypatch, tmp_path):
@@ -195,14 +217,6 @@ class Engine:
         return list(OPERATIONS)
 
 
-@pytest.fixture
-def no_cupti(monkeypatch):
-    def missing():
-        raise CuptiUnavailableError("CUPTI: not here; pip install it")
-
-    monkeypatch.setattr(gpu_instrument, "CuptiInstrument", missing)
-
-
 def test_without_cupti_nsys_is_the_instrument_and_one_child_serves_three_traces(program, no_cupti, tmp_path):
     log = program()
     instrument = gpu_instrument.gpu_instrument()
@@ -212,19 +226,25 @@ def test_without_cupti_nsys_is_the_instrument_and_one_child_serves_three_traces(
     engine = Engine(tmp_path / "m.gguf")
     first, second = instrument.trace_engine(engine, [1, 2]), instrument.trace_engine(engine, [1, 2])
     assert [first.window_ns, second.window_ns] == [(2000, 2600), (3000, 3500)]
-    assert len(called(log)) == 2
-    asked = called(log)[0]
+    # A program that does nothing first: can it make a report at all?
+    assert len(called(log)) == 4
+    asked = called(log)[2]
     assert asked[asked.index("-c") - 1] == sys.executable
     assert np.array_equal(first.launches.operation, [0, 1, 1])
 
 
 def test_where_nsys_fails_cuda_events_stand_in_and_say_so(program, no_cupti, tmp_path, monkeypatch):
-    program(code=1)
+    program()
     instrument = gpu_instrument.gpu_instrument()
+    log = program(code=1)
+    log.unlink()
     labelled = nsys.cut(nsys.nsys_sqlite.read(tmp_path / "exported.sqlite"), (100, 1000))
     monkeypatch.setattr(gpu_instrument.CudaEventInstrument, "trace_engine", lambda self, engine, tokens: labelled)
-    trace = instrument.trace_engine(Engine(tmp_path / "m.gguf"), [1])
-    assert "nsys failed: nsys profile: exit code 1" in trace.notes[0]
+    traces = [instrument.trace_engine(Engine(tmp_path / "m.gguf"), [1]) for _ in range(3)]
+    assert "nsys failed: nsys profile: exit code 1" in traces[0].notes[0]
+    # It is asked once, and all say why in the same words.
+    assert len(called(log)) == 1
+    assert traces[0].notes == traces[1].notes == traces[2].notes
 
 
 def test_without_cupti_and_nsys_cuda_events_are_the_instrument(no_cupti, monkeypatch):
