@@ -81,7 +81,7 @@ def test_a_forked_child_has_workers_of_its_own(kernels, weight):
         return np.array_equal(product(kernels, raw, x), expected)
 
     def with_workers():
-        return the_same() and (not TASKS.exists() or len(list(TASKS.iterdir())) == kernels.threads)
+        return the_same() and (not TASKS.exists() or len(list(TASKS.iterdir())) >= kernels.threads)
 
     assert forked(with_workers) == 0
     assert forked(lambda: with_workers() and forked(with_workers) == 0) == 0
