@@ -19,10 +19,11 @@ from .machine import usable_cores
 _ROUNDS = 2_000_000
 """Of 384 products: some 10 ms."""
 _REPETITIONS = 7
+_CPU = "-march=native"
 
 
 def integer_ceiling() -> Ceiling | None:
-    """TOP/s, two operations a multiply-accumulate; None without a C compiler, or where the CPU has no such instruction."""
+    """TOP/s, two operations a multiply-accumulate; None without a C compiler, or where integers are no way to multiply."""
     with tempfile.TemporaryDirectory() as scratch:
         library = _compiled(Path(scratch))
         if library is None or library.integer_products(1) == 0:
@@ -38,7 +39,7 @@ def _compiled(folder: Path) -> ctypes.CDLL | None:
     if compiler is None:
         return None
     made, source = folder / "integer_rate.so", Path(__file__).with_suffix(".c")
-    command = [compiler, "-O2", "-march=native", "-shared", "-fPIC", "-o", str(made), str(source)]
+    command = [compiler, "-O2", _CPU, "-shared", "-fPIC", "-o", str(made), str(source)]
     if subprocess.run(command, capture_output=True, check=False).returncode:
         return None
     library = ctypes.CDLL(str(made))

@@ -1,5 +1,7 @@
-"""The rate is that of the instruction: more than nothing where the CPU has it, no ceiling where it has not."""
+"""The rate is that of the instruction: more than nothing where the engine uses it, no ceiling where it does not."""
 
+import ctypes
+import platform
 import shutil
 from pathlib import Path
 
@@ -8,21 +10,42 @@ import pytest
 from benchmarks.attribution.record import Ceiling
 from benchmarks.attribution.recover import ceiling_cost, per_second
 from benchmarks.capture import integer_rate
+from minfer.kernels import host
 
 
-def has_instruction():
+def has(*instructions):
     try:
-        return "avx512_vnni" in Path("/proc/cpuinfo").read_text(encoding="utf-8")
+        words = Path("/proc/cpuinfo").read_text(encoding="utf-8").split()
     except OSError:
         return False
+    return set(instructions) <= set(words)
 
 
-def test_a_ceiling_exactly_where_the_cpu_has_the_instruction(monkeypatch):
-    if shutil.which("cc") is None:
-        pytest.skip("no C compiler: install gcc")
+needs_x86 = pytest.mark.skipif(
+    shutil.which("cc") is None or platform.machine() != "x86_64", reason="no C compiler, or not an x86: install gcc"
+)
+
+
+@needs_x86
+@pytest.mark.parametrize(
+    ("cpu", "needs", "used"),
+    [
+        ("native", (), None),
+        ("x86-64", (), True),
+        ("sandybridge", ("avx",), False),
+        ("x86-64-v3", ("avx2", "fma"), True),
+        ("x86-64-v4", ("avx512f", "avx512bw"), False),
+    ],
+)
+def test_a_ceiling_exactly_where_the_engine_multiplies_integers(monkeypatch, tmp_path, cpu, needs, used):
+    if not has(*needs):
+        pytest.skip(f"this CPU lacks {needs}")
     monkeypatch.setattr(integer_rate, "_ROUNDS", 1000)
+    monkeypatch.setattr(integer_rate, "_CPU", f"-march={cpu}")
+    engine = ctypes.CDLL(str(host.build(flags=(*host.FLAGS, f"-march={cpu}")))).minfer_integers_fast()
     found = integer_rate.integer_ceiling()
-    assert (found is not None) == has_instruction()
+    assert (found is not None) == bool(engine)
+    assert used is None or bool(engine) == used
     if found is not None:
         assert min(found.samples) <= found.value <= max(found.samples)
         assert per_second(found) > 1e6
