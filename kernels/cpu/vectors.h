@@ -7,6 +7,8 @@
 
 #if defined(__x86_64__)
 #include <immintrin.h>
+#elif defined(__aarch64__)
+#include <arm_neon.h>
 #endif
 
 #if defined(__AVX512F__)
@@ -51,6 +53,14 @@ INLINE floats to_floats(i8x16 q, int at) {
     return (floats)_mm512_cvtepi32_ps(_mm512_cvtepi8_epi32((__m128i)q));
 #elif LANES == 8
     return (floats)_mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(at ? _mm_srli_si128((__m128i)q, 8) : (__m128i)q));
+#elif defined(__x86_64__)
+    __m128i all = (__m128i)q, twice = at < 8 ? _mm_unpacklo_epi8(all, all) : _mm_unpackhi_epi8(all, all);
+    __m128i four = at % 8 < 4 ? _mm_unpacklo_epi16(twice, twice) : _mm_unpackhi_epi16(twice, twice);
+    return (floats)_mm_cvtepi32_ps(_mm_srai_epi32(four, 24));
+#elif defined(__aarch64__)
+    int8x16_t all = (int8x16_t)q;
+    int16x8_t wide = at < 8 ? vmovl_s8(vget_low_s8(all)) : vmovl_high_s8(all);
+    return (floats)vcvtq_f32_s32(at % 8 < 4 ? vmovl_s16(vget_low_s16(wide)) : vmovl_high_s16(wide));
 #else
     // Each lane's byte to the top, by a product, since not every CPU shifts lanes by different counts; then down with its sign.
     const words to_top = {1 << 24, 1 << 16, 1 << 8, 1};
