@@ -138,11 +138,11 @@ def first_pages(results: Path, path: str, rounds: int) -> dict[str, object]:
     taken: dict[str, list[float]] = {"fresh_server_s": [], "second_reader_s": [], "from_process_start_s": []}
     with sync_playwright() as driver:
         for _ in range(rounds):
+            # The browsers are the readers' own: they run before the server starts.
+            readers = [driver.chromium.launch(executable_path=browser.executable(), args=list(browser.FLAGS)) for _ in "ab"]
             begun = time.time()
             with browser.serving(results) as base:
-                for name in ("fresh_server_s", "second_reader_s"):
-                    # The browser is the reader's own: it runs before the address is asked for.
-                    running = driver.chromium.launch(executable_path=browser.executable(), args=list(browser.FLAGS))
+                for name, running in zip(("fresh_server_s", "second_reader_s"), readers, strict=True):
                     context = running.new_context(viewport={"width": 1280, "height": 900})
                     context.add_init_script(SOCKET + OPENING)
                     watched = browser.Watched(context, base)
