@@ -16,6 +16,7 @@ from benchmarks.attribution.triage import Triage, TriageError, read_triage
 
 from .benchmarks_file import Description
 from .data import Results
+from .series_names import told_apart
 
 MOST_POINTS = 60_000
 """Points examined at once: about one second for each ten thousand."""
@@ -81,6 +82,8 @@ def from_asv(found: Results, chosen: pd.DataFrame, described: dict[str, Descript
     """Histories of asv series (rows of Results.series), as many as MOST_POINTS allows, and how many were left out."""
     histories: list[History] = []
     points = 0
+    bare = found.series["benchmark"] + "(" + found.series["parameters"] + ")"
+    names = told_apart(found.series, bare.str.removesuffix("()"))
     for place, row in enumerate(chosen.itertuples()):
         values = found.values([int(row.series)])
         values = values[values["value"].notna()]
@@ -88,10 +91,14 @@ def from_asv(found: Results, chosen: pd.DataFrame, described: dict[str, Descript
         if points > MOST_POINTS and histories:
             return histories, len(chosen) - place
         about = described.get(str(row.benchmark), Description())
-        name = f"{row.benchmark}({row.parameters})" if row.parameters else str(row.benchmark)
         histories.append(
             History(
-                str(row.machine), name, values["value"].to_numpy(float), about.unit, about.direction, tuple(values["commit"])
+                str(row.machine),
+                str(names[row.Index]),
+                values["value"].to_numpy(float),
+                about.unit,
+                about.direction,
+                tuple(values["commit"]),
             )
         )
     return histories, 0

@@ -20,6 +20,8 @@ function plot({data: given, parentElement}) {
     const focused = svg?.contains(document.activeElement) ? document.activeElement.dataset.stop : null;
     svg = document.createElementNS(NS, "svg");
     for (const [key, value] of Object.entries({width, tabindex: 0, role: "img", "data-stop": "", "aria-label": `${given.alt}. Arrow keys read it, plus and minus zoom, 0 shows all.`})) svg.setAttribute(key, value);
+    const unit = (layout.annotations ?? []).find((note) => note.xref === "paper" && note.yref === "paper");
+    root.classList.toggle("plot-crowded", unit !== undefined && widthOf(unit.text, LEGEND_FONT) + 130 > width);
     frame = laidOut(width);
     svg.setAttribute("height", frame.height);
     paint();
@@ -95,7 +97,10 @@ function plot({data: given, parentElement}) {
       taken = middle + wide / 2;
       tick.lines.forEach((line, i) => label(svg, middle, bottom + 15 + 13 * i, line, {"text-anchor": "middle"}));
     }
-    if (frame.title) label(svg, (left + right) / 2, frame.under - 4, frame.title, {"text-anchor": "middle", style: `font: ${LEGEND_FONT}`});
+    if (frame.title) {
+      const wide = widthOf(frame.title, LEGEND_FONT), middle = Math.max(Math.min((left + right) / 2, width - wide / 2), wide / 2);
+      label(svg, middle, frame.under - 4, frame.title, {"text-anchor": "middle", style: `font: ${LEGEND_FONT}`});
+    }
   }
 
   function paintNote(note) {
@@ -103,7 +108,7 @@ function plot({data: given, parentElement}) {
     const at = paper ? (note.x === 0 ? 0 : left + note.x * (right - left)) : x.pixel(note.x), on = note.yref === "paper" ? bottom - note.y * (bottom - TOP) : y.pixel(note.y);
     if (!paper && (at < left - 1 || at > right + 1)) return;
     const size = note.font?.size ?? 12, font = `${size}px system-ui, sans-serif`, [text] = linesOf(note.text), wide = widthOf(text, font);
-    const base = on + {top: size, middle: size * 0.36, bottom: -4}[note.yanchor ?? "middle"], anchor = note.xanchor === "left" ? "start" : note.xanchor === "right" ? "end" : "middle";
+    const base = on + {top: size, middle: size * 0.36, bottom: paper ? -12 : -4}[note.yanchor ?? "middle"], anchor = note.xanchor === "left" ? "start" : note.xanchor === "right" ? "end" : "middle";
     if (note.bgcolor) add(svg, "rect", {x: at - wide / 2 - 3, y: base - size, width: wide + 6, height: size + 4, fill: note.bgcolor});
     label(svg, at, base, text, {"text-anchor": anchor, style: `font: ${font}`, fill: note.font?.color ?? "currentColor"});
     if (note.hovertext) marks.push({box: [at - 6, base - size, at + 6, base + 2], lines: () => linesOf(note.hovertext)});

@@ -12,7 +12,7 @@ function table({data, parentElement}) {
     parent?.appendChild(node);
     return node;
   };
-  const forms = columns.map(({number, digits}) => number && digits !== null ? new Intl.NumberFormat("en", {minimumFractionDigits: digits, maximumFractionDigits: digits}) : null);
+  const forms = columns.map(({number, digits}) => number && digits !== null ? new Intl.NumberFormat("en", {minimumFractionDigits: digits, maximumFractionDigits: digits, useGrouping: digits > 0}) : null);
   const order = root.sorting ??= {name: null, down: true};
   let rows = [], drawn = 0;
   const box = element(null, "div", undefined, {class: "table-box", tabindex: 0, role: "region", "aria-label": data.alt});

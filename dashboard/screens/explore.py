@@ -10,6 +10,7 @@ from dashboard.benchmarks_file import Description, read_descriptions
 from dashboard.charts.lines import over_commits
 from dashboard.charts.many import MOST_COLUMNS, POINTS_A_PANEL, Form, many_data, show_many
 from dashboard.choices import choose
+from dashboard.series_names import named
 from dashboard.tables import show_table
 from dashboard.text import for_markdown
 
@@ -30,8 +31,7 @@ described, complaint = read_descriptions(found.folder)
 if complaint:
     st.warning(for_markdown(complaint), icon=":material/warning:")
 series = found.series.copy()
-series["name"] = series["benchmark"] + "(" + series["parameters"].str.replace("'", "") + ")"
-series["name"] = series["name"].str.removesuffix("()")
+series["name"] = named(series)
 series["unit"] = series["benchmark"].map(lambda name: described.get(name, Description()).unit)
 current = series["benchmark"].map(lambda name: described[name].version if name in described else "")
 old = (current != "") & (series["version"] != current)

@@ -89,9 +89,9 @@ if chosen.parts.empty:
     st.stop()
 kernels = chosen.parts[chosen.parts["launches"].notna()]
 names = stacking_order(list(kernels["part"].unique()))
-largest = (
-    str(kernels[kernels["engine"] == session.ENGINE].groupby("part")["ns"].sum().idxmax()) if len(kernels) else names[0]
-)
+ours = kernels[kernels["engine"] == session.ENGINE]
+measured = ours if len(ours) else kernels  # a folder may hold a peer's walls alone
+largest = str(measured.groupby("part")["ns"].sum().idxmax()) if len(measured) else names[0]
 name = choose("Class", names, "class", largest)
 best = chosen.walls.loc[chosen.walls["best"], ["source", "line", "place"]]
 rows = kernels[kernels["part"] == name].merge(best, on=["source", "line", "place"])

@@ -226,3 +226,14 @@ def test_a_check_is_one_line_of_plain_text(open_screen, history, tmp_path):
     path.write_text(json.dumps(record) + "\n")
     table = next(frame for frame in tables(open_screen("commit", folder)) if "check" in frame)
     assert table.iloc[0].to_list() == ["a | b | c", "FAILED", 0.0312345, 0.03, "x", "d"]
+
+
+@pytest.mark.parametrize("screen", SCREENS)
+def test_a_screen_opens_on_walls_of_a_peer_alone(open_screen, history, tmp_path, screen):
+    folder = tmp_path / "results"
+    (folder / "h200" / "records").mkdir(parents=True)
+    for path in sorted((history / "h200" / "records").glob("*.jsonl"))[:3]:
+        record = json.loads(path.read_text())
+        record["walls"] = [wall for wall in record["walls"] if wall["engine"] != "minfer"]
+        (folder / "h200" / "records" / path.name).write_text(json.dumps(record) + "\n")
+    assert words(open_screen(screen, folder))
