@@ -27,8 +27,12 @@ class Arm:
     name: str
     prefill: Callable[[], int]
     """Untraced; host ns."""
-    traced_wall: Callable[[], Wall]
-    """The wall's description, traced and taken apart; its samples are still to come."""
+    described: Callable[[], Wall]
+    """The wall's description; its samples and its time taken apart are still to come."""
+    passes: Callable[[], list[Trace]]
+    """What is to be traced before anything launches kernels one by one under the tracer."""
+    taken_apart: Callable[[Wall, Sequence[Trace]], Wall]
+    """The wall decomposed, of those passes and what they do not tell."""
     peak_bytes: Callable[[], int | None]
     """Memory that it took, asked right after it has run for the first time and before anything else is opened."""
     close: Callable[[], None]
@@ -45,8 +49,8 @@ def engine_arm(
 ) -> Arm:
     """The engine as it was opened; ``name`` tells it from the same engine with other gates."""
 
-    def traced_wall() -> Wall:
-        wall = Wall(
+    def described() -> Wall:
+        return Wall(
             engine=engine.name,
             engine_version=engine.version,
             backend=engine.backend,
@@ -56,9 +60,19 @@ def engine_arm(
             samples_ns=(),
             memory_bytes=engine.memory(),
         )
-        return _taken_apart(wall, [instrument.trace_engine(engine, tokens) for _ in range(traced)], notes)
 
-    return Arm(name, lambda: engine.prefill(tokens), traced_wall, lambda: peak, lambda: None)
+    def taken_apart(wall: Wall, passes: Sequence[Trace]) -> Wall:
+        return _taken_apart(wall, instrument.named(engine, tokens, passes), notes)
+
+    return Arm(
+        name=name,
+        prefill=lambda: engine.prefill(tokens),
+        described=described,
+        passes=lambda: instrument.passes(engine, tokens, traced),
+        taken_apart=taken_apart,
+        peak_bytes=lambda: peak,
+        close=lambda: None,
+    )
 
 
 def _taken_apart(wall: Wall, traces: Sequence[Trace], notes: list[str]) -> Wall:
@@ -120,8 +134,8 @@ def _peer_arm(
     traced: int,
     notes: list[str],
 ) -> Arm:
-    def traced_wall() -> Wall:
-        wall = Wall(
+    def described() -> Wall:
+        return Wall(
             engine=peer.name,
             engine_version=peer.version,
             backend=peer.backend,
@@ -130,6 +144,8 @@ def _peer_arm(
             gates={},
             samples_ns=(),
         )
+
+    def taken_apart(wall: Wall, passes: Sequence[Trace]) -> Wall:
         try:
             return _taken_apart(wall, instrument.trace_peer(peer, tokens, traced), notes)
         except PeerUnavailableError as error:
@@ -141,4 +157,12 @@ def _peer_arm(
         own = memory.bytes() if peer.backend == "cuda" else None
         return None if own is None or weights is None else weights + own
 
-    return Arm(f"{peer.name} {peer.options.ubatch}", lambda: peer.prefill(tokens), traced_wall, peak, peer.close)
+    return Arm(
+        name=f"{peer.name} {peer.options.ubatch}",
+        prefill=lambda: peer.prefill(tokens),
+        described=described,
+        passes=list,
+        taken_apart=taken_apart,
+        peak_bytes=peak,
+        close=peer.close,
+    )

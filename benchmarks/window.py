@@ -1,7 +1,7 @@
 """One measurement window: everything that is later divided by each other, taken in one sitting, as one record.
 
-For each prompt length: warm up, take untraced walls of the engine and of its peers in turn, then traced ones, and take the
-trace with the median wall apart. Nothing here computes a ratio: that is what pairs are for (attribution/pair.py).
+Opens the engine and its peers; walls.py samples and traces them. Nothing here computes a ratio: that is what pairs are for
+(attribution/pair.py).
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from pathlib import Path
 
 import numpy as np
 
-from .arms import Arm, PeerWeights, engine_arm, peer_arms, peer_ubatches, peer_weights
+from .arms import peer_ubatches, peer_weights
 from .attribution import checks
 from .attribution.git import GitError, run_git
 from .attribution.macs import same_gmac
@@ -28,10 +28,10 @@ from .capture.machine import describe_machine, usable_cores, uses_gpu
 from .capture.memory import PeakMemory, open_cuda_context
 from .digest import ModelOf
 from .engine import EngineOptions, MeasuredEngine
-from .interleave import interleaved, planned_rounds, quarantined, usable
 from .peer_walls import llama_bench_walls, transformers_walls
 from .peers.llama_bench import BenchOptions
 from .stages import Say, Stages
+from .walls import Effort, Opened, Sampled, Sitting
 
 TOKEN_SEED = 37
 FIRST_PLAIN_TOKEN = 300
@@ -39,8 +39,6 @@ FIRST_PLAIN_TOKEN = 300
 
 BENCH_SAMPLES = 5
 """Of llama-bench at each ubatch: it checks the walls taken in process and makes no pair with them, so half as many do."""
-WARM_UPS = 2
-"""Rounds that are not counted, after each arm has run once."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,15 +97,19 @@ def take_window(plan: Plan, say: Say = lambda text: None) -> Record:
             notes.append("no peer: not asked for")
         stages("reading the weights' digest")
         model = model_of(engine)
+        prompts = {nt: prompt(nt, engine.vocabulary) for nt in plan.nts}
+        effort = Effort(plan.samples, plan.least_samples, plan.traced, plan.seconds_per_nt)
+        sitting = Sitting(engines, peer, instrument, probe, effort, prompts, notes, stages)
+        sampled, bench = {}, {}
         for nt in plan.nts:
-            walls.extend(_walls(plan, engines, peer, instrument, probe, nt, notes, stages))
-            if plan.peer:
-                samples = min(plan.samples, BENCH_SAMPLES)
-                how = BenchOptions(nt, peer_ubatches(nt), samples, usable_cores(), instrument.gpu_layers)
-                walls.extend(llama_bench_walls(plan.model, how, walls, notes, stages))
-                tokens = prompt(nt, engine.vocabulary)
-                walls.extend(transformers_walls(plan.model, instrument, tokens, plan.samples, notes, stages))
+            sampled[nt] = sitting.sampled(nt)
+            bench[nt] = _llama_bench(plan, instrument, nt, sampled[nt], notes, stages)
             states.append(probe.snapshot("during"))
+        passes = {nt: sitting.passes(nt) for nt in plan.nts}
+        for nt in plan.nts:
+            walls += [*sitting.taken_apart(nt, sampled[nt], passes[nt]), *bench[nt]]
+            if plan.peer:
+                walls += transformers_walls(plan.model, instrument, prompts[nt], plan.samples, notes, stages)
     stages("measuring the machine's ceilings")
     limits = ceilings.measure(engine.backend)
     states.append(probe.snapshot("after"))
@@ -128,16 +130,9 @@ def take_window(plan: Plan, say: Say = lambda text: None) -> Record:
     return replace(record, checks=(*checks.record_checks(record), *_same_work(record)))
 
 
-@dataclass(frozen=True, slots=True)
-class _Opened:
-    engine: MeasuredEngine
-    peaks: dict[int, int | None]
-    """Memory by prompt length, measured while nothing else was open."""
-
-
 def _open(
     plan: Plan, options: EngineOptions, stages: Stages, loaded: Callable[[MeasuredEngine], None] | None = None
-) -> _Opened:
+) -> Opened:
     memory = PeakMemory(on_device=uses_gpu(options.backend))
     engine = MeasuredEngine(plan.model, options)
     if loaded is not None:
@@ -147,75 +142,17 @@ def _open(
     for nt in sorted(plan.nts):
         engine.prefill(prompt(nt, engine.vocabulary))
         peaks[nt] = memory.bytes()
-    return _Opened(engine, peaks)
+    return Opened(engine, peaks)
 
 
-def _walls(
-    plan: Plan,
-    engines: dict[str, _Opened],
-    peer: PeerWeights | None,
-    instrument: Instrument,
-    probe: Probe,
-    nt: int,
-    notes: list[str],
-    stages: Stages,
+def _llama_bench(
+    plan: Plan, instrument: Instrument, nt: int, sampled: Sampled, notes: list[str], stages: Stages
 ) -> list[Wall]:
-    """The walls of the engine, of its other gates and of the peer at each of its ubatches; the engine's own comes first."""
-    tokens = prompt(nt, engines[ENGINE].engine.vocabulary)
-    arms = [
-        engine_arm(name, opened.engine, opened.peaks[nt], instrument, tokens, plan.traced, notes)
-        for name, opened in engines.items()
-    ]
-    peaks = [arm.peak_bytes() for arm in arms]
-    try:
-        if peer is not None:
-            stages(f"nt {nt}: opening the peer's contexts")
-            for arm in peer_arms(peer, instrument, tokens, plan.traced, notes):
-                arms.append(arm)
-                arm.prefill()
-                peaks.append(arm.peak_bytes())
-        stages(f"nt {nt}: warming up")
-        # The first passes load, compile and capture; the last one says how long a round takes.
-        warm_ns = [sum(arm.prefill() for arm in arms) for _ in range(WARM_UPS)][-1]
-        wanted = planned_rounds(warm_ns, most=plan.samples, least=plan.least_samples, seconds=plan.seconds_per_nt)
-        prefills = {arm.name: arm.prefill for arm in arms}
-        stages(f"nt {nt}: sampling")
-        said = stages.say
-        rounds = interleaved(prefills, wanted, probe, lambda i, of, why: said(f"nt {nt}: sample {i} of {of}{_because(why)}"))
-        stages(f"nt {nt}: tracing")
-        walls = [arm.traced_wall() for arm in arms]
-    finally:
-        _close(arms)
-    used, quiet = usable(rounds, plan.least_samples)
-    if not quiet:
-        notes.append(f"nt {nt}: fewer than {plan.least_samples} clean samples, so all are shown; measure again")
-    states = (probe.snapshot("during"),)
-    walls = [
-        replace(
-            _with_work_of(walls[0], wall),
-            samples_ns=tuple(taken.ns[arm.name] for taken in used),
-            quarantined=quarantined(rounds, arm.name),
-            peak_memory_bytes=peak,
-        )
-        for arm, wall, peak in zip(arms, walls, peaks, strict=True)
-    ]
-    return [replace(wall, checks=checks.wall_checks(wall, states)) for wall in walls]
-
-
-def _close(arms: list[Arm]) -> None:
-    for arm in arms:
-        arm.close()
-
-
-def _with_work_of(ours: Wall, theirs: Wall) -> Wall:
-    """Fill in the work that a peer's trace cannot tell: causal attention is the model's own, whoever computes it."""
-    if ours.decomposition is None or theirs.decomposition is None:
-        return theirs
-    known = {found.name: found.macs for found in ours.decomposition.classes if found.name == "attention"}
-    classes = tuple(
-        replace(found, macs=known.get(found.name)) if found.macs is None else found for found in theirs.decomposition.classes
-    )
-    return replace(theirs, decomposition=replace(theirs.decomposition, classes=classes))
+    if not plan.peer:
+        return []
+    samples = min(plan.samples, BENCH_SAMPLES)
+    how = BenchOptions(nt, peer_ubatches(nt), samples, usable_cores(), instrument.gpu_layers)
+    return llama_bench_walls(plan.model, how, list(sampled.walls.values()), notes, stages)
 
 
 def _same_work(record: Record) -> tuple[Check, ...]:
@@ -227,10 +164,6 @@ def _same_work(record: Record) -> tuple[Check, ...]:
             sides = (f"{ENGINE} @{nt}", f"{PEER} @{nt}")
             found.append(same_gmac(ours.decomposition.classes, theirs.decomposition.classes, sides))
     return tuple(found)
-
-
-def _because(reason: str | None) -> str:
-    return f" (one quarantined: {reason})" if reason else ""
 
 
 def _now() -> str:

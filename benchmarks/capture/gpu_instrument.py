@@ -20,7 +20,7 @@ from ..interleave import SETTLE_S
 from ..peers.llama_cpp import LlamaCpp
 from ..peers.llama_library import PeerUnavailableError
 from . import cuda_events, cupti, nsys
-from .instrument import observed, observing, trace_by_callback
+from .instrument import NamesAtOnce, observed, observing, trace_by_callback
 
 ALL_LAYERS = 999
 """More layers than any model has: llama.cpp then keeps the whole model on the device."""
@@ -39,14 +39,26 @@ class CuptiInstrument:
         self._capture = cupti.CuptiCapture(operation_label)
 
     def trace_engine(self, engine: MeasuredEngine, tokens: Sequence[int]) -> Trace:
-        """With graphs the pass is traced as it is timed, replayed, with labels from a pass without one."""
-        # Made here: a list of thousands becomes an array in 0.2 ms, which would be a gap at the start of the window.
-        ids: Any = np.asarray(tokens, dtype=np.int64)
-        with observing(engine, self._capture):
-            labelled = self.trace_call(lambda: engine.prefill(ids))
+        return self.named(engine, tokens, self.passes(engine, tokens, 1))[0]
+
+    def passes(self, engine: MeasuredEngine, tokens: Sequence[int], repetitions: int) -> list[Trace]:
+        """With graphs a pass is traced as it is timed, replayed: no operation is named then."""
         if not engine.gates.get("graphs"):
-            return labelled
-        return with_labels_of(labelled, self.trace_call(lambda: engine.prefill(ids)))
+            return [self._observed(engine, tokens) for _ in range(repetitions)]
+        ids = _ids(tokens)
+        return [self.trace_call(lambda: engine.prefill(ids)) for _ in range(repetitions)]
+
+    def named(self, engine: MeasuredEngine, tokens: Sequence[int], passes: Sequence[Trace]) -> list[Trace]:
+        """With the labels of a pass launched kernel by kernel, which lengthens the gaps in every graph traced after it."""
+        if not engine.gates.get("graphs"):
+            return list(passes)
+        labelled = self._observed(engine, tokens)
+        return [with_labels_of(labelled, one) for one in passes]
+
+    def _observed(self, engine: MeasuredEngine, tokens: Sequence[int]) -> Trace:
+        ids = _ids(tokens)
+        with observing(engine, self._capture):
+            return self.trace_call(lambda: engine.prefill(ids))
 
     def trace_peer(self, peer: LlamaCpp, tokens: Sequence[int], repetitions: int) -> list[Trace]:
         tensors = tuple(TensorShape(*row) for row in weight_table(peer.weights.path))
@@ -65,6 +77,11 @@ class CuptiInstrument:
         return self._capture.trace()
 
 
+def _ids(tokens: Sequence[int]) -> Any:
+    """Made beforehand: a list of thousands becomes an array in 0.2 ms, which would be a gap at the start of the window."""
+    return np.asarray(tokens, dtype=np.int64)
+
+
 def _labelled(trace: Trace, tensors: tuple[TensorShape, ...], nt: int, ubatch: int) -> Trace:
     """llama.cpp names no operation: its products are told apart by the order in which they are launched."""
     try:
@@ -73,7 +90,7 @@ def _labelled(trace: Trace, tensors: tuple[TensorShape, ...], nt: int, ubatch: i
         return replace(trace, notes=(*trace.notes, f"llama.cpp's launches are not told apart by weight: {error}"))
 
 
-class CudaEventInstrument:
+class CudaEventInstrument(NamesAtOnce):
     """Operations by CUDA events; the peer by its evaluation callback, which makes it wait after each node."""
 
     name = "cuda events"
@@ -93,7 +110,7 @@ class CudaEventInstrument:
         raise PeerUnavailableError(f"only CUPTI sees the kernels of other software; {cuda_events.NOTE}")
 
 
-class NsysInstrument:
+class NsysInstrument(NamesAtOnce):
     """Every kernel, copy and call of a child process that runs the same prefills under nsys."""
 
     name = "nsys"

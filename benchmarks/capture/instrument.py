@@ -33,6 +33,14 @@ class Instrument(Protocol):
         """One prefill of the engine, its operations named."""
         ...
 
+    def passes(self, engine: MeasuredEngine, tokens: Sequence[int], repetitions: int) -> list[Trace]:
+        """Prefills of the engine as they are timed; their operations may still be unnamed."""
+        ...
+
+    def named(self, engine: MeasuredEngine, tokens: Sequence[int], passes: Sequence[Trace]) -> list[Trace]:
+        """The same with their operations named, for which the engine may have to run once more, otherwise."""
+        ...
+
     def trace_peer(self, peer: LlamaCpp, tokens: Sequence[int], repetitions: int) -> list[Trace]:
         """Prefills of the warm peer. Raises PeerUnavailableError."""
         ...
@@ -43,6 +51,19 @@ class Instrument(Protocol):
         Raises PeerUnavailableError where this instrument cannot see it.
         """
         ...
+
+
+class NamesAtOnce:
+    """Of an instrument whose traces name their operations as they are taken."""
+
+    def passes(self, engine: MeasuredEngine, tokens: Sequence[int], repetitions: int) -> list[Trace]:
+        return [self.trace_engine(engine, tokens) for _ in range(repetitions)]
+
+    def named(self, engine: MeasuredEngine, tokens: Sequence[int], passes: Sequence[Trace]) -> list[Trace]:
+        return list(passes)
+
+    def trace_engine(self, engine: MeasuredEngine, tokens: Sequence[int]) -> Trace:
+        raise NotImplementedError
 
 
 @contextmanager
@@ -70,7 +91,7 @@ def trace_by_callback(peer: LlamaCpp, tokens: Sequence[int], repetitions: int) -
         return [traced.traced_prefill(tokens) for _ in range(repetitions)]
 
 
-class SpanInstrument:
+class SpanInstrument(NamesAtOnce):
     """The host clock around each operation of the engine, and around each graph node of llama.cpp."""
 
     name = "spans"
