@@ -64,7 +64,8 @@ function saveImage(svg, file, format) {
   copy.setAttribute("xmlns", NS); copy.setAttribute("width", width); copy.setAttribute("height", height);
   copy.querySelectorAll("[data-cursor]").forEach((node) => node.remove());
   copy.setAttribute("style", `color: ${getComputedStyle(svg).color}; background: ${ground(svg)}`);
-  const text = new XMLSerializer().serializeToString(copy);
+  // A text cut in the middle of a character that takes two units would stop encodeURIComponent.
+  const text = new XMLSerializer().serializeToString(copy).replace(/\p{Surrogate}/gu, "\ufffd");
   if (format === "svg") return save(new Blob([text], {type: "image/svg+xml"}), `${file}.svg`);
   const picture = new Image();
   picture.onload = () => {

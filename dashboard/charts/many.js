@@ -17,12 +17,19 @@ function layout(data, width) {
   const columns = Math.min(4, Math.max(1, Math.floor(width / 172)), count);
   const cell = width / columns, row = 104, margin = 42;
   const boxes = data.names.map((_, i) => ({x: (i % columns) * cell + margin, y: Math.floor(i / columns) * row + 22, w: cell - margin - 12, h: row - 42}));
-  return {boxes, cell, margin, height: Math.ceil(count / columns) * row + 26};
+  return {boxes, cell, margin, columns, height: Math.ceil(count / columns) * row + 26};
 }
 
 function colour(scale, share) {
   const place = Math.min(1, Math.max(0, share)) * (scale.length - 1), at = Math.min(scale.length - 2, Math.floor(place));
   return [0, 1, 2].map((i) => Math.round(scale[at][i] + (scale[at + 1][i] - scale[at][i]) * (place - at)));
+}
+
+// Where a value's colour lies between the scale's ends, 0 to 1. No ratio tells it of a median that is not above 0: there the ends
+// stand for above and below.
+function shareOf(value, typical, limit) {
+  if (typical > 0 && value >= 0) return 0.5 + Math.log(value / typical) / (2 * limit);
+  return value === typical ? 0.5 : value > typical ? 1 : 0;
 }
 
 function drawHeatmap(svg, data, place) {
@@ -33,7 +40,7 @@ function drawHeatmap(svg, data, place) {
   for (let s = 0; s < count; s++) for (let b = 0; b < bins; b++) {
     const value = data.middle[s * bins + b];
     if (!Number.isFinite(value)) continue;
-    const [red, green, blue] = colour(data.scale, 0.5 + Math.log(value / data.typical[s]) / (2 * data.limit));
+    const [red, green, blue] = colour(data.scale, shareOf(value, data.typical[s], data.limit));
     image.data.set([red, green, blue, 255], 4 * (s * bins + b));
   }
   context.putImageData(image, 0, 0);
@@ -83,7 +90,7 @@ function axis(svg, data, place, width) {
 function tableOf(data) {
   const lines = [["series", "unit", "first commit", "date", "commits", "lowest", "median", "highest"]];
   data.full.forEach((name, s) => { for (let b = 0; b < data.bins; b++) { const at = s * data.bins + b;
-    if (Number.isFinite(data.middle[at])) lines.push([cell(name), cell(data.units[s]), data.shorts[b], data.dates[b], data.commits[b], data.low[at], data.middle[at], data.high[at]]);
+    if (Number.isFinite(data.middle[at])) lines.push([cell(name), cell(data.units[s]), cell(data.shorts[b]), cell(data.dates[b]), data.commits[b], data.low[at], data.middle[at], data.high[at]]);
   } });
   return lines;
 }
@@ -97,6 +104,7 @@ function many({data: given, parentElement, setTriggerValue}) {
     const width = drawing.clientWidth;
     if (!width || width === drawn) return;
     drawn = width; place = layout(data, width);
+    at = null; tip.hidden = true; // it spoke of places that are elsewhere now
     svg = document.createElementNS(NS, "svg");
     for (const [key, value] of Object.entries({width, height: place.height, tabindex: 0, role: "img", "aria-label": `${data.alt}. Arrow keys move over it, Enter opens a series below.`})) svg.setAttribute(key, value);
     if (data.form === "heatmap") drawHeatmap(svg, data, place); else drawPanels(svg, data, place);
@@ -128,16 +136,19 @@ function many({data: given, parentElement, setTriggerValue}) {
     if (!Number.isFinite(middle)) lines.push("not measured");
     else {
       const range = data.low[cell] < data.high[cell] ? ` (${short(data.low[cell])} to ${short(data.high[cell])})` : "";
-      lines.push(`${short(middle)} ${unit}${range}`, `${signed(100 * (middle / data.typical[at.s] - 1))} % of the series' median`);
+      lines.push(`${short(middle)} ${unit}${range}`);
+      if (data.typical[at.s] > 0) lines.push(`${signed(100 * (middle / data.typical[at.s] - 1))} % of the series' median`);
     }
     showTip(tip, lines, x, box.y + box.h + drawing.offsetTop, drawn);
   }
 
   function keys(event) {
+    if (event.altKey || event.ctrlKey || event.metaKey) return; // the browser's own: back, forward, another tab
     const now = at ?? {s: 0, b: data.bins - 1}, across = {ArrowLeft: -1, ArrowRight: 1}[event.key], down = {ArrowUp: -1, ArrowDown: 1}[event.key];
+    const series = now.s + (down ?? 0) * (place.columns ?? 1); // of panels, the one above or below
     if (event.key === "Enter" && at) setTriggerValue("picked", at.s);
     else if (event.key === "Escape") point(null);
-    else if (across || down) point(at ? {s: Math.min(data.names.length - 1, Math.max(0, now.s + (down ?? 0))), b: Math.min(data.bins - 1, Math.max(0, now.b + (across ?? 0)))} : now);
+    else if (across || down) point(at ? {s: data.names[series] === undefined ? now.s : series, b: Math.min(data.bins - 1, Math.max(0, now.b + (across ?? 0)))} : now);
     else return;
     event.preventDefault();
   }

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import base64
 import os.path
-import re
 from collections.abc import Callable, Sequence
 from typing import Any, Literal
 
@@ -27,20 +26,24 @@ SCALE = ((94, 60, 153), (178, 171, 210), (154, 154, 154), (253, 184, 99), (230, 
 INK = "#4477AA"
 
 
-_OWN_NAME = re.compile(r"^[^(]*?([^./(]*)(\(.*)?$", re.DOTALL)
-
-
 def short_names(names: Sequence[str]) -> list[str]:
     """Names as short as tells them apart: without module and class where that suffices, without the start that all share.
 
     One that is still too long for an axis loses its middle: what differs stands at the end.
     """
-    found = [_OWN_NAME.sub(r"\1\2", name).removeprefix("track_").removeprefix("time_") for name in names]
+    found = [_own_name(name).removeprefix("track_").removeprefix("time_") for name in names]
     names = found if len(set(found)) == len(found) else list(names)
     common = os.path.commonprefix(list(names)) if len(names) > 1 else ""  # noqa: RUF071 (a character is what is meant)
     cut = max(common.rfind(mark) for mark in ".:(/") + 1
     opened = common[:cut].count("(") > common[:cut].count(")")
     return [_without_middle(name[cut:].strip().removesuffix(")" if opened else ""), 48) for name in names]
+
+
+def _own_name(name: str) -> str:
+    """Without what stands before it (module, class, machine), with its parameters. No pattern: one took 10 s for names of
+    16,000 characters."""
+    opening = name.find("(") if "(" in name else len(name)
+    return name[max(name.rfind(".", 0, opening), name.rfind("/", 0, opening)) + 1 :]
 
 
 def _without_middle(name: str, length: int) -> str:
