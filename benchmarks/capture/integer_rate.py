@@ -20,10 +20,12 @@ _ROUNDS = 2_000_000
 """Of 384 products: some 10 ms."""
 _REPETITIONS = 7
 _CPU = "-march=native"
+_LONGEST_COMPILATION_S = 30
 
 
 def integer_ceiling() -> Ceiling | None:
-    """TOP/s, two operations a multiply-accumulate; None without a C compiler, or where integers are no way to multiply."""
+    """TOP/s, two operations a multiply-accumulate; None without a C compiler that works, or where the engine multiplies no
+    integers."""
     with tempfile.TemporaryDirectory() as scratch:
         library = _compiled(Path(scratch))
         if library is None or library.integer_products(1) == 0:
@@ -40,9 +42,11 @@ def _compiled(folder: Path) -> ctypes.CDLL | None:
         return None
     made, source = folder / "integer_rate.so", Path(__file__).with_suffix(".c")
     command = [compiler, "-O2", _CPU, "-shared", "-fPIC", "-o", str(made), str(source)]
-    if subprocess.run(command, capture_output=True, check=False).returncode:
+    try:
+        subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, check=True, timeout=_LONGEST_COMPILATION_S)
+        library = ctypes.CDLL(str(made))
+    except (OSError, subprocess.SubprocessError):
         return None
-    library = ctypes.CDLL(str(made))
     library.integer_products.restype = ctypes.c_longlong
     library.integer_products.argtypes = (ctypes.c_long,)
     return library

@@ -51,6 +51,15 @@ def test_a_ceiling_exactly_where_the_engine_multiplies_integers(monkeypatch, tmp
         assert per_second(found) > 1e6
 
 
+@pytest.mark.parametrize("lines", ["exec sleep 60", "exit 1", "exit 0"])
+def test_a_compiler_that_hangs_fails_or_makes_nothing_gives_no_ceiling(monkeypatch, tmp_path, lines):
+    (tmp_path / "cc").write_text(f"#!/bin/sh\n{lines}\n")
+    (tmp_path / "cc").chmod(0o755)
+    monkeypatch.setattr(shutil, "which", lambda name: str(tmp_path / name))
+    monkeypatch.setattr(integer_rate, "_LONGEST_COMPILATION_S", 0.2)
+    assert integer_rate.integer_ceiling() is None
+
+
 def test_no_compiler_no_ceiling(monkeypatch):
     monkeypatch.setattr(shutil, "which", lambda name: None)
     assert integer_rate.integer_ceiling() is None

@@ -141,7 +141,7 @@ def test_a_full_cache_is_told_and_left_as_it_was(sources, monkeypatch):
 @pytest.mark.parametrize(
     ("lines", "told"),
     [
-        ("sleep 60", "compiler: no answer within 0.2 s; install gcc, or set CC"),
+        ("exec sleep 60", "compiler: no answer within 0.2 s; install gcc, or set CC"),
         ("exit 0", r"compiler: left no library \(.*kernels.so.*\); set TMPDIR"),
         ("printf 'not Unicode: \\377 error\\n' >&2; exit 3", "exit code 3: not Unicode: .* error; install a current gcc"),
     ],
