@@ -20,26 +20,38 @@ from dashboard.selecting import newest_walls
 from dashboard.tables import show_table
 from dashboard.text import for_markdown
 
+
+def machine_of_asv() -> str:
+    """A folder of asv's results alone has no models and lengths to choose from, only machines."""
+    session.show_problems(found)
+    machines = sorted(found.series["machine"].unique())
+    with st.sidebar:
+        machine = choose("Machine", machines, "machine", machines[0], keep=True)
+        choose("Chart image", ["png", "svg"], "image", "png", keep=True)
+        session.link_to_this_view()
+    return machine
+
+
 st.title("Changes")
-chosen = session.selection()
 found = session.results()
+chosen = session.selection() if found.series.empty or not found.walls.empty else None
+machine = chosen.machine if chosen else machine_of_asv()
 decided, complaint = decisions(found.folder)
 if complaint:
     st.error(for_markdown(complaint, 400), icon=":material/error:")
-accepted, unread = acceptances(found.folder, chosen.machine)
+accepted, unread = acceptances(found.folder, machine)
 if unread:
     st.error(for_markdown(unread, 400), icon=":material/error:")
 if accepted:
     with st.expander(f"{len(accepted)} regressions that a commit's trailer let pass", icon=":material/gavel:"):
         show_table(pd.DataFrame([acceptance_row(item) for item in accepted]), "accepted")
 left, right = st.columns([1, 2], vertical_alignment="bottom")
-source = left.segmented_control(
-    "Series", ["records", "asv"], default="records", required=True, key="of", bind="query-params"
-)
+sources = ["records", "asv"] if chosen else ["asv"]
+source = left.segmented_control("Series", sources, default=sources[0], required=True, key="of", bind="query-params")
 wanted = ""
 if source == "asv":
     wanted = right.text_input("Search (words in any order)", key="q", bind="query-params", placeholder="q6_K 3325")
-looked = examine.examine_records(chosen) if source == "records" else examine.examine_asv(chosen.machine, wanted)
+looked = examine.examine_records(chosen) if chosen and source == "records" else examine.examine_asv(machine, wanted)
 if looked.left_out:
     st.warning(
         f"{looked.left_out} series were not examined: too many points at once. Search for fewer.",
@@ -70,7 +82,7 @@ which = st.segmented_control(
 )
 listed = still_open if which == "undecided" else list(looked.changes)
 if not listed:
-    measured = len(newest_walls(chosen.walls, session.ENGINE))
+    measured = len(newest_walls(chosen.walls, session.ENGINE)) if chosen else FEWEST_POINTS
     if source == "records" and measured < FEWEST_POINTS:
         st.info(
             f"{measured} commits are measured here; lasting changes are told from noise from {FEWEST_POINTS} on, so none "
@@ -108,7 +120,7 @@ span = (
 )
 st.markdown(f"{for_markdown(size(picked))}, {for_markdown(direction_word(picked))}, at `{picked.commit[:12]}`.{span}")
 at = history.commits.index(picked.commit)
-if at:
+if at and chosen:
     query = session.common_query() | {"from": history.commits[at - 1][:12], "to": picked.commit[:12]}
     st.page_link(
         "screens/compare.py", label="Compare the commits on both sides", query_params=query, icon=":material/compare_arrows:"

@@ -1,5 +1,6 @@
 """Change points are listed, decisions about them are kept, and a read-only dashboard offers none."""
 
+import json
 import shutil
 
 import pytest
@@ -7,7 +8,7 @@ import pytest
 from benchmarks.attribution.acceptance import Acceptance
 from benchmarks.attribution.triage import read_triage
 from tests.dashboard.conftest import tables
-from tools import small_history
+from tools import big_history, small_history
 
 
 @pytest.fixture(scope="module")
@@ -59,3 +60,22 @@ def test_accepted_regressions_are_listed(open_screen, history, tmp_path):
     table = tables(test)[0]
     assert list(table["reason"]) == ["worth it: half the memory"]
     assert list(table["slower"]) == ["wall@512 +3.10 %"]
+
+
+def test_a_folder_of_asv_results_alone_shows_their_changes(open_screen, tmp_path):
+    folder = tmp_path / "results"
+    big_history.write(folder, 60, 10, seed=3)
+    for number, path in enumerate(sorted((folder / "h200").glob("*-minfer.json"), key=lambda path: read(path)["date"])):
+        content = read(path)
+        values = [10.0 + 0.01 * (number % 7) + (5.0 if number >= 40 else 0.0)]
+        content["results"] = {"a.step": [values, [], "1"]}
+        path.write_text(json.dumps(content))
+    test = open_screen("changes", folder, machine="h200")
+    table = tables(test)[0]
+    assert list(table["series"]) == ["a.step"]
+    commits = [json.loads(line)["commit"] for line in (folder / "commits.jsonl").read_text().splitlines()]
+    assert table["commit"].iloc[0] == commits[40][:8]
+
+
+def read(path):
+    return json.loads(path.read_text())
