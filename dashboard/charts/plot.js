@@ -24,6 +24,7 @@ function plot({data: given, parentElement}) {
     root.classList.toggle("plot-crowded", unit !== undefined && widthOf(unit.text, LEGEND_FONT) + 130 > width);
     frame = laidOut(width);
     svg.setAttribute("height", frame.height);
+    svg.setAttribute("viewBox", `0 0 ${width} ${frame.height}`); // paper is narrower than most screens
     paint();
     listen();
     drawing.replaceChildren(svg);

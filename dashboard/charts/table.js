@@ -22,6 +22,13 @@ function table({data, parentElement}) {
     const heading = element(head, "th", undefined, {scope: "col", ...(column.number ? {class: "table-number"} : {})});
     const button = element(heading, "button", column.label, {type: "button", title: [column.help, "Click to sort"].filter(Boolean).join(" ")});
     button.onclick = () => sort(place);
+    button.tabIndex = place ? -1 : 0; // one stop for all headings: the arrow keys go along them
+    button.onkeydown = (event) => {
+      const all = headings.map((one) => one.firstChild), step = {ArrowLeft: -1, ArrowRight: 1}[event.key];
+      if (!step) return;
+      event.preventDefault();
+      all[(place + step + all.length) % all.length].focus();
+    };
     return heading;
   });
 

@@ -95,6 +95,59 @@ def test_the_keyboard_steps_through_commits(watched):
     watched.check()
 
 
+# What has the focus, and whether it has a ring; Streamlit's text fields have a coloured border instead, which fades in.
+WHERE = """() => {
+  const at = document.activeElement, look = getComputedStyle(at);
+  const name = at.getAttribute('aria-label') || at.textContent || at.title || at.labels?.[0]?.textContent || '';
+  const ring = at.matches('input, textarea') || (look.outlineStyle === 'solid' && look.outlineWidth === '2px');
+  return at === document.body ? null : {name: name.trim(), what: at.outerHTML.slice(0, 300), seen: ring};
+}"""
+
+
+@pytest.mark.parametrize("screen", SCREENS)
+def test_the_tab_key_goes_through_a_screen_by_named_and_visible_stops(watched, screen):
+    watched.open(screen)
+    stops = []
+    for _ in range(150):
+        watched.page.keyboard.press("Tab")
+        stop = watched.page.evaluate(WHERE)
+        if stop is None:
+            break
+        stops.append(stop)
+    else:
+        pytest.fail(f"no way out of {screen or 'overview'} in 150 steps")
+    assert len(stops) > 11, stops  # eleven screens, and something on this one
+    assert [stop["what"] for stop in stops if not stop["name"]] == []
+    assert [stop["what"] for stop in stops if not stop["seen"]] == []
+    watched.check()
+
+
+def test_the_link_to_a_view_is_copied(watched, chromium):
+    watched.page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    watched.open("compare?nt=512")
+    watched.page.get_by_role("button", name="Link to this view").click()
+    code = watched.page.locator('[data-testid="stCode"]').last
+    code.hover()
+    code.get_by_role("button", name="Copy to clipboard").click()
+    copied = watched.page.evaluate("navigator.clipboard.readText()")
+    assert copied == code.locator("code").inner_text() == watched.page.url
+    watched.check()
+
+
+@pytest.mark.parametrize("screen", ["", "commit", "explore?as=heatmap"])
+def test_paper_holds_all_of_a_screen_and_none_of_its_controls_for_the_screen(watched, screen):
+    watched.open(screen)
+    watched.page.emulate_media(media="print")
+    watched.page.set_viewport_size({"width": 700, "height": 900})
+    watched.settle()
+    assert watched.page.locator('[data-testid="stSidebar"]').is_hidden()
+    assert watched.page.get_by_role("button", name="CSV").first.is_hidden()
+    drawn = watched.page.locator(".plot svg, .many svg, .table-box")
+    edges = drawn.evaluate_all("(all) => all.map((one) => one.getBoundingClientRect().right)")
+    assert max(edges) <= 700
+    watched.check()
+
+
 def test_a_question_leads_to_its_screen(watched):
     watched.open("?nt=512")
     watched.page.get_by_role("link", name="What next?").click()
