@@ -49,7 +49,7 @@ CLICKS: tuple[tuple[str, str, str], ...] = (
 # And on a history of records, there and back: the page, then the radio buttons, buttons or switches in turn.
 RECORD_CLICKS: tuple[tuple[str, str, str, tuple[str, ...]], ...] = (
     ("overview: unit of the decomposition", "", "radio", ("share of wall", "ms")),
-    ("commit: older, newer", "commit", "button", ("Older", "Newer")),
+    ("commit: older, newer", "commit", "button", ("Older",) * 4 + ("Newer",) * 4),
     ("commit: shares", "commit", "text", ("As shares of each own wall",)),
     ("queue: target", "queue", "radio", ("ceiling", "all")),
 )
