@@ -5,14 +5,12 @@ from __future__ import annotations
 import pandas as pd
 import streamlit as st
 
-from benchmarks.attribution.predictions import HIT, MISS, calibration, outcomes
+from benchmarks.attribution.predictions import calibration, outcomes
 from dashboard import session
-from dashboard.charts.axes import style
-from dashboard.charts.chart import Chart
-from dashboard.colours import BETTER, WORSE
+from dashboard.charts.said import said_and_measured
 from dashboard.portrait import with_range
 from dashboard.tables import show_table
-from dashboard.text import for_hover, for_markdown
+from dashboard.text import for_markdown
 
 st.title("Said and measured")
 chosen = session.selection()
@@ -41,39 +39,10 @@ else:
         st.metric(
             "Measured / said", ratio, help="Median where the sign was right; under 1 promises too much.", width="content"
         )
-    figure = Chart()
-    measured = [item for item in joined if item.measured is not None]
-    for unit in sorted({item.prediction.unit for item in measured}):
-        inside = [item for item in measured if item.prediction.unit == unit]
-        ends = [value for item in inside if item.measured for value in (item.prediction.change, item.measured.value)]
-        low, high = min(0.0, *ends) * 1.1, max(0.0, *ends) * 1.1
-        figure = Chart()
-        figure.add_scatter(
-            x=[low, high],
-            y=[low, high],
-            mode="lines",
-            line={"dash": "dot", "color": "#808080"},
-            hoverinfo="skip",
-            showlegend=False,
-        )
-        for verdict, colour, symbol in ((HIT, BETTER, "circle"), (MISS, WORSE, "x")):
-            points = [item for item in inside if item.verdict == verdict]
-            if not points:
-                continue
-            figure.add_scatter(
-                x=[item.prediction.change for item in points],
-                y=[item.measured.value for item in points if item.measured],
-                mode="markers",
-                name=verdict,
-                marker={"size": 12, "color": colour, "symbol": symbol},
-                customdata=[
-                    f"{for_hover(item.prediction.commit[:8])} {for_hover(item.prediction.subject)}" for item in points
-                ],
-                hovertemplate="<b>%{customdata}</b><br>said %{x:+.4g}, measured %{y:+.4g}<extra></extra>",
-            )
+    for unit in sorted({item.prediction.unit for item in joined if item.measured is not None}):
         st.subheader(f"In {for_markdown(unit)}", anchor=False)
-        figure = style(figure, 340, f"measured change ({unit})", x_title=f"said ({unit})")
-        session.show_chart(figure, f"said-{unit.replace('/', '-')}", f"Measured against predicted change in {unit}")
+        chart = said_and_measured(joined, unit)
+        session.show_chart(chart, f"said-{unit.replace('/', '-')}", f"Measured against predicted change in {unit}")
     rows = [
         {
             "verdict": item.verdict,
