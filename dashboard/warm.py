@@ -32,23 +32,32 @@ each of a request's steps would add up to half a second."""
 def _load(found: Settings) -> None:
     usual = sys.getswitchinterval()
     sys.setswitchinterval(_TURN_SECONDS)
+    gc.disable()  # hardly anything of what is loaded is let go again
     try:
         _load_all(found)
     finally:
+        # What is loaded by now stays: later collections need not look at a million objects of libraries again.
+        gc.freeze()
+        gc.enable()
         sys.setswitchinterval(usual)
 
 
 def _load_all(found: Settings) -> None:
+    from . import session  # noqa: F401 (with what it imports in turn)
+    from .data import reader_of
+
+    results = reader_of(found.results).current() if found.results.is_dir() else None
+    if results is not None and not results.walls.empty:
+        _load_overview()
+    elif results is not None:  # asv's results alone: Explore comes first
+        _ = (results.commits, results.measured_series)
+
+
+def _load_overview() -> None:
     import numpy as np
 
     from benchmarks.attribution.statistics.alarms import find_alarms
 
-    from . import examine, session, summary  # noqa: F401 (with what they import in turn)
-    from .data import reader_of
+    from . import examine, summary  # noqa: F401
 
-    if found.results.is_dir():
-        reader_of(found.results).current()
     find_alarms(np.zeros((1, 16)))  # the first history that is asked for changes builds the tables of their thresholds
-    # What is loaded by now stays: later collections need not look at a million objects of libraries again.
-    gc.collect()
-    gc.freeze()
