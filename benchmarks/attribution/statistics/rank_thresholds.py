@@ -38,9 +38,9 @@ def scores(n: int) -> Floats:
 
 def point_scores(points: Floats) -> Floats:
     """Clipped normal scores of the points themselves, equal points sharing the middle of their ranks: shape as given."""
-    from scipy.stats import rankdata  # half a second, which only who has a history to test should pay
-
-    values: Floats = np.clip(ndtri((rankdata(points) - 0.5) / len(points)), -SCORE_CLIP, SCORE_CLIP)
+    _, place, alike = np.unique(points, return_inverse=True, return_counts=True)
+    ranks = (np.cumsum(alike) - (alike - 1) / 2)[place]  # scipy.stats has the same, and takes half a second to import
+    values: Floats = np.clip(ndtri((ranks - 0.5) / len(points)), -SCORE_CLIP, SCORE_CLIP)
     return values
 
 

@@ -4,6 +4,7 @@ from itertools import combinations
 
 import numpy as np
 import pytest
+from scipy.stats import norm, rankdata
 
 from benchmarks.attribution.statistics import rank_thresholds as t
 
@@ -52,3 +53,9 @@ def test_equal_points_share_the_middle_of_their_ranks():
     assert t.point_scores(np.array([1.0, 2.0, 2.0, 3.0])).tolist() == pytest.approx(
         [t.scores(4)[0], 0.0, 0.0, t.scores(4)[3]]
     )
+
+
+@pytest.mark.parametrize("points", [[3.0, 1.0, 2.0], [2.0, 2.0, 1.0, 2.0, 5.0, 5.0], [1.0] * 4, list(range(40))])
+def test_equal_points_share_the_middle_of_their_ranks(points):
+    shares = (rankdata(points) - 0.5) / len(points)
+    assert np.allclose(t.point_scores(np.array(points)), np.clip(norm.ppf(shares), -2.0, 2.0), atol=1e-12)
