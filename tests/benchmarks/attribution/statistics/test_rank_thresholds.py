@@ -56,6 +56,6 @@ def test_equal_points_share_the_middle_of_their_ranks():
 
 
 @pytest.mark.parametrize("points", [[3.0, 1.0, 2.0], [2.0, 2.0, 1.0, 2.0, 5.0, 5.0], [1.0] * 4, list(range(40))])
-def test_equal_points_share_the_middle_of_their_ranks(points):
+def test_ranks_are_those_of_scipy(points):
     shares = (rankdata(points) - 0.5) / len(points)
     assert np.allclose(t.point_scores(np.array(points)), np.clip(norm.ppf(shares), -2.0, 2.0), atol=1e-12)
