@@ -41,7 +41,7 @@ function plot({data: given, parentElement}) {
     y.range = rangeOf(axes.y, y.kind, y.names, extentOf(shapes, "y", zoom && upright ? [...zoom].sort((a, b) => a - b) : null), bars && !flat, whole);
     const legend = legendRows(width), title = axes.x.title?.text ?? "";
     const guess = Math.max(60, layout.height - TOP - 40 - (title ? 18 : 0) - (legend.length ? 34 : 0));
-    const rows = axes.y.showticklabels === false ? [] : ticksOf(axes.y, y, guess / 42);
+    const rows = axes.y.showticklabels === false ? [] : ticksOf(axes.y, y, guess / 32);
     const most = Math.min(0.45 * width, Math.max(0, ...rows.flatMap((tick) => tick.lines.map((line) => widthOf(line))))), left = rows.length ? Math.ceil(most) + 8 : 2;
     const columns = ticksOf(axes.x, x, (width - left) / 80), deep = Math.max(1, ...columns.map((tick) => tick.lines.length));
     const bottom = TOP + guess, under = bottom + 6 + 13 * deep + (title ? 18 : 0);
