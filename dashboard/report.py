@@ -23,7 +23,7 @@ from .charts.waterfall import waterfall
 from .colours import ENGINES
 from .data import Reader, Results
 from .metrics import CATALOGUE, metric
-from .portrait import checks_table, class_table, wall_label
+from .portrait import checks_table, class_table, short_labels
 from .selecting import newest_walls, rates, ratios
 from .summary import Answer, fresh, trustworthy, what_moved, what_next
 from .text import for_html
@@ -123,7 +123,9 @@ def _newest(found: Results, pairs: list[tuple[Record, Wall]]) -> list[str]:
         "</dl>",
     ]
     body.append(f"<h2>Commit {record.commit[:8]}</h2>")
-    walls = [(wall_label(item), item.decomposition) for item in record.walls if item.nt == wall.nt and item.decomposition]
+    listed = [item for item in record.walls if item.nt == wall.nt and item.decomposition]
+    names = zip(short_labels(listed), listed, strict=True)
+    walls = [(name, item.decomposition) for name, item in names if item.decomposition]
     if walls:
         body += [
             _chart(wall_bars(walls, share=False), "portrait", "One bar of kernel classes an engine"),
@@ -160,9 +162,7 @@ def _chart(figure: Chart, name: str, alt: str) -> str:
 
 
 def _table(frame: pd.DataFrame) -> str:
-    heads = [
-        f"{CATALOGUE[name].label} ({CATALOGUE[name].unit})" if name in CATALOGUE else str(name) for name in frame.columns
-    ]
+    heads = [CATALOGUE[name].heading if name in CATALOGUE else str(name) for name in frame.columns]
     cells = [[_cell(value) for value in row] for row in frame.itertuples(index=False)]
     top = "".join(f"<th>{for_html(head)}</th>" for head in heads)
     rows = "".join("<tr>" + "".join(f"<td>{cell}</td>" for cell in row) + "</tr>" for row in cells)

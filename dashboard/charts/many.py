@@ -36,7 +36,7 @@ def short_names(names: Sequence[str]) -> list[str]:
     common = os.path.commonprefix(list(names)) if len(names) > 1 else ""  # noqa: RUF071 (a character is what is meant)
     cut = max(common.rfind(mark) for mark in ".:(/") + 1
     opened = common[:cut].count("(") > common[:cut].count(")")
-    return [_without_middle(name[cut:].strip().removesuffix(")" if opened else ""), 48) for name in names]
+    return [_without_middle(name[cut:].strip().removesuffix(")" if opened else ""), 64) for name in names]
 
 
 def _own_name(name: str) -> str:

@@ -111,7 +111,7 @@ function plot({data: given, parentElement}) {
     const size = note.font?.size ?? 12, font = `${size}px system-ui, sans-serif`, [text] = linesOf(note.text), wide = widthOf(text, font);
     const base = on + {top: size, middle: size * 0.36, bottom: paper ? -12 : -4}[note.yanchor ?? "middle"], anchor = note.xanchor === "left" ? "start" : note.xanchor === "right" ? "end" : "middle";
     if (note.bgcolor) add(svg, "rect", {x: at - wide / 2 - 3, y: base - size, width: wide + 6, height: size + 4, fill: note.bgcolor});
-    label(svg, at, base, text, {"text-anchor": anchor, style: `font: ${font}`, fill: note.font?.color ?? "currentColor"});
+    label(svg, at, base, anchor === "start" ? fitted(text, frame.width - at, font) : text, {"text-anchor": anchor, style: `font: ${font}`, fill: note.font?.color ?? "currentColor"});
     if (note.hovertext) marks.push({box: [at - 6, base - size, at + 6, base + 2], lines: () => linesOf(note.hovertext)});
   }
 

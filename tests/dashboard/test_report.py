@@ -17,6 +17,7 @@ def test_the_report_is_one_file_that_asks_nobody(history, tmp_path, capsys):
     assert not re.findall(r"""(?:src|href)=["']?https?:""", outside)
     for heading in ("Is it fresh?", "What to do next", "Over commits", "Share of wall", "Checks"):
         assert heading in outside
+    assert "<th>Launches</th>" in outside  # a quantity without a unit
     assert [path.name for path in tmp_path.iterdir()] == ["report.html"]
 
 
