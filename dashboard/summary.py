@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from benchmarks.attribution.checks import best_wall
+from benchmarks.attribution.engine_paths import touches_engine
 from benchmarks.attribution.expiry import Reason, expiries
 from benchmarks.attribution.ledger import LOST, NEW, TAX, VANISHED, WON, WORTH_NAMING, Ledger, ledger_of_records
 from benchmarks.attribution.pair import PairError
@@ -31,16 +32,24 @@ class Answer:
 
 
 def fresh(newest: Record, known: Known) -> Answer:
-    """Is the newest record of the newest commit?"""
+    """Is the newest record of the newest commit, or of one after which nothing changed that it ran?"""
+    question = "Is it fresh?"
     when = newest.window.started[:16].replace("T", " ")
     subject = f"{newest.commit[:8]} was measured on {when} UTC"
-    later = known.after(newest.commit)
-    if later is None:
+    place = known.after(newest.commit)
+    if place is None:
         why = "it is not in the history of this checkout" if known.head else "there is no git history here to compare with"
-        return Answer("Is it fresh?", "unsure", f"{subject}; {why}", "commit")
-    if later == 0:
-        return Answer("Is it fresh?", "good", f"{subject} and is the newest commit", "commit")
-    return Answer("Is it fresh?", "bad", f"{subject}; {later} later commits are not measured on this machine", "commit")
+        return Answer(question, "unsure", f"{subject}; {why}", "commit")
+    if place == 0:
+        return Answer(question, "good", f"{subject} and is the newest commit", "commit")
+    backend = newest.walls[0].backend if newest.walls else ""
+    changed = sum(touches_engine(commit.paths, backend) for commit in known.newest_first[:place])
+    later = f"the {place} later commits" if place > 1 else "the one later commit"
+    if changed == 0:
+        return Answer(question, "good", f"{subject}; {later} changed nothing of the engine that it ran", "commit")
+    some = f"{changed} of {later}" if place > 1 else later
+    are = "are" if changed > 1 else "is"
+    return Answer(question, "bad", f"{subject}; {some} changed the engine and {are} not measured on this machine", "commit")
 
 
 def trustworthy(record: Record, wall: Wall) -> Answer:

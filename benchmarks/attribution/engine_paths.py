@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from fnmatch import fnmatch
 from functools import lru_cache
 
@@ -22,3 +23,8 @@ NEVER_RUN = {
 def is_run(path: str, backend: str) -> bool:
     """Whether a change of ``path`` can reach what ``backend`` measures; yes where the backend is not known."""
     return not any(fnmatch(path, part) or path.startswith(f"{part}/") for part in NEVER_RUN.get(backend, ()))
+
+
+def touches_engine(paths: Iterable[str], backend: str) -> bool:
+    """Whether a commit that changed ``paths`` can reach what ``backend`` measures."""
+    return any(path.startswith(tuple(f"{part}/" for part in ENGINE_PATHS)) and is_run(path, backend) for path in paths)

@@ -4,10 +4,12 @@ from dataclasses import replace
 
 import pandas as pd
 
+from benchmarks.attribution.history import Commit
 from benchmarks.attribution.record import Ceiling, ClassTime, Decomposition
 from benchmarks.attribution.recover import ROUNDED_CEILING
+from dashboard.commits import Known
 from dashboard.examine import which_commit
-from dashboard.summary import what_moved, what_next
+from dashboard.summary import fresh, what_moved, what_next
 from tests.benchmarks.attribution.test_record import example
 
 
@@ -49,6 +51,33 @@ def test_a_loss_at_one_length_outweighs_a_gain_at_another():
 
 def test_one_length_alone_says_nothing_of_others():
     assert "At nt" not in answer({512: 20_000_000}, {512: 15_000_000}, 512).text
+
+
+def known(*paths):
+    """A history, newest first, of commits that changed these paths; the last one is 'a'."""
+    ids = [*(f"{place:x}" * 40 for place in range(1, len(paths))), "a" * 40]
+    time = "2026-01-01T00:00:00+00:00"
+    commits = tuple(Commit(one, (), time, "s", "s", tuple(of)) for one, of in zip(ids, paths, strict=True))
+    return Known({commit.id: commit for commit in commits}, commits)
+
+
+def on(backend):
+    found = record("a", {512: 20_000_000})
+    return replace(found, walls=tuple(replace(wall, backend=backend) for wall in found.walls))
+
+
+def test_a_record_stays_fresh_until_something_changes_that_it_ran():
+    said = fresh(on("cuda"), known([], ["docs/a.md", "kernels/cpu/mmv.c"], ["kernels/add.cu"]))
+    assert said.text.endswith("; the 2 later commits changed nothing of the engine that it ran")
+    assert said.state == "good"
+    said = fresh(on("cuda"), known(["README.md"], ["kernels/mmv.cu"], []))
+    assert (said.state, said.text.split("; ")[1]) == (
+        "bad", "1 of the 2 later commits changed the engine and is not measured on this machine",
+    )  # fmt: skip
+    said = fresh(on("numpy"), known(["kernels/cpu/mmv.c"], []))
+    assert said.text.endswith("the one later commit changed the engine and is not measured on this machine")
+    assert fresh(on("cuda"), known([])).text.endswith("is the newest commit")
+    assert fresh(on("cuda"), Known({}, ())).state == "unsure"
 
 
 def walls(*milliseconds):
