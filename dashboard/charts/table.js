@@ -55,7 +55,7 @@ function table({data, parentElement}) {
       const row = element(body, "tr"), values = data.rows[rows[drawn]], chip = data.chips?.[rows[drawn]];
       values.forEach((value, i) => {
         const text = value === null ? "" : typeof value !== "number" ? value : forms[i] ? forms[i].format(value) : short(value);
-        const node = element(row, "td", chip && i === 0 ? undefined : text, columns[i].number ? {class: "table-number"} : text.length > 40 ? {title: text} : {});
+        const node = element(row, "td", chip && i === 0 ? undefined : text, columns[i].number ? {class: "table-number"} : text.length > 30 ? {title: text, class: "table-long"} : {});
         if (chip && i === 0) { node.append(swatch(chip), text); node.className = "table-class"; }
       });
     }
