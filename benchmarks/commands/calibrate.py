@@ -12,14 +12,13 @@ from pathlib import Path
 from ..attribution.errors import UserFacingError
 from ..attribution.statistics.calibration import Calibration
 from ..gate.calibrate import calibrate
+from ..gate.compare import DETERMINISTIC
 from ..gate.exits import Exit
 from ..gate.files import write_whole
 from ..gate.options import CHECKOUT, add_deciding, add_measuring, machine_name, settings_from, terminated_as_interrupt
 from ..gate.repository import Repository
 
 SUMMARY = "measure the CI gate itself: false alarms on identical commits, power on a known slowdown"
-WORKLOAD = "benchmarks.gate.workloads:deterministic"
-
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
@@ -32,7 +31,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--resume", action="store_true", help="go on from the trials of an interrupted run with the same settings")
     add_deciding(parser)
     add_measuring(parser, budget=300)
-    parser.set_defaults(workload=WORKLOAD, samples=1, warmups=0, max_pairs=60)
+    parser.set_defaults(workload=DETERMINISTIC, samples=1, warmups=0, max_pairs=60)
 
 
 def run(args: argparse.Namespace) -> int:

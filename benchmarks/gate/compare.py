@@ -22,6 +22,7 @@ from .state import State
 from .worktrees import checked_out
 
 PREFILL = "benchmarks.gate.workloads:prefill"
+DETERMINISTIC = "benchmarks.gate.workloads:deterministic"
 NOT_COMPILED = Compiled(skipped="not asked for")
 Progress = Callable[[str], None]
 

@@ -14,7 +14,7 @@ from ..attribution.errors import UserFacingError
 from ..attribution.statistics.paired import ALPHA, BETA, FLOOR_SHARE, MARGIN, Rule
 from ..capture.conditions import Limits
 from ..capture.machine import machine_class
-from .compare import PREFILL, Settings
+from .compare import DETERMINISTIC, PREFILL, Settings
 
 VARIABLES = ("MINFER_GATES", "MINFER_MODEL", "CUDA_VISIBLE_DEVICES")
 """What the environment can say of the measurement; commands to repeat it say it too."""
@@ -26,12 +26,13 @@ def add_measuring(parser: argparse.ArgumentParser, budget: float = 900) -> None:
     add = parser.add_argument
     foreign = Limits().foreign_cpu
     add("--repository", type=Path, default=CHECKOUT, metavar="FOLDER", help="git checkout (default: this one)")
-    add("--workload", default=PREFILL, metavar="MODULE:FUNCTION", help="what a process measures (default: a whole prefill)")
-    add("--model", type=Path, metavar="FILE", help="GGUF file of the prefill workload")
+    add("--workload", default=PREFILL, metavar="MODULE:FUNCTION", help="what a process measures (default: %(default)s)")
+    add("--model", type=Path, metavar="FILE", help=f"GGUF file, for --workload {PREFILL}")
     add("--nt", type=_positive, action="append", default=[], metavar="N", help="prompt tokens; may be repeated")
     add("--set", action="append", default=[], metavar="NAME=VALUE", help="a parameter of the workload; may be repeated")
-    add("--samples", type=_positive, default=3, metavar="N", help="samples a process, their median counts (default: 3)")
-    add("--warmups", type=_natural, default=1, metavar="N", help="samples that each process drops first (default: 1)")
+    counted = "samples a process, their median counts (default: %(default)s)"
+    add("--samples", type=_positive, default=3, metavar="N", help=counted)
+    add("--warmups", type=_natural, default=1, metavar="N", help="samples a process drops first (default: %(default)s)")
     add("--budget", type=_seconds, default=budget, metavar="SECONDS", help=f"add no pair after this (default: {budget:.0f})")
     add("--timeout", type=_seconds, default=600, metavar="SECONDS", help="longest that one process may take (default: 600)")
     add("--max-pairs", type=_positive, metavar="N", help="stop after so many pairs even if undecided")
@@ -58,6 +59,11 @@ def settings_from(args: argparse.Namespace) -> Settings:
         if not equals or not name:
             raise UserFacingError(f"--set {entry!r}: expected NAME=VALUE")
         parameters[name] = value
+    ignored = [f"--{name}" for name in ("model", "nt") if getattr(args, name)] if args.workload == DETERMINISTIC else []
+    if ignored:
+        raise UserFacingError(
+            f"{' and '.join(ignored)}: workload {DETERMINISTIC} runs no model; to measure a prefill add --workload {PREFILL}"
+        )
     if args.model is not None and not args.model.is_file():
         raise UserFacingError(f"--model {args.model}: no such file; give a GGUF file")
     floor = getattr(args, "floor_us", None)

@@ -9,8 +9,8 @@ import pytest
 
 import benchmarks.__main__ as entry
 from benchmarks.attribution.statistics.calibration import IDENTICAL, read_calibrations
-from benchmarks.commands import calibrate as command
 from benchmarks.gate.calibrate import schedule
+from benchmarks.gate.compare import DETERMINISTIC
 from benchmarks.gate.exits import Exit
 
 from . import histories
@@ -86,6 +86,20 @@ def test_the_deterministic_workload_runs_without_an_engine(tmp_path, history):
     assert entry.main([*told, "--slowed", "0", "--foreign-limit", "1", "--max-pairs", "1"]) == Exit.PASSED
     (machine,) = (tmp_path / "results").iterdir()
     (found,) = read_calibrations(machine)
-    assert found.workload == command.WORKLOAD
+    assert found.workload == DETERMINISTIC
     assert "CPU time" in found.clock
     assert set(found.metrics) == {"cpu/wall", "cpu/hash", "cpu/checksum", "cpu/digest", "cpu/search"}
+
+
+def test_options_that_the_workload_would_not_read_are_refused(history, capsys):
+    told = ["calibrate", "--repository", str(history.root), "--nt", "128", "--identical", "1", "--slowed", "0"]
+    assert entry.main(told) != Exit.PASSED
+    assert "--nt: workload benchmarks.gate.workloads:deterministic runs no model" in capsys.readouterr().err
+
+
+def test_help_names_the_defaults_of_this_command(capsys):
+    with pytest.raises(SystemExit):
+        entry.main(["calibrate", "--help"])
+    text = " ".join(capsys.readouterr().out.split())
+    assert "what a process measures (default: benchmarks.gate.workloads:deterministic)" in text
+    assert "samples a process drops first (default: 0)" in text
