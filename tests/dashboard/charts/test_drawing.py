@@ -18,18 +18,8 @@ pytestmark = [
     pytest.mark.browser,
     pytest.mark.skipif(browser.executable() is None, reason="no chromium on this machine: run `make browser`"),
 ]
+PAGE_WIDTH = 800
 HOSTILE = "<img src=x onerror=alert(1)>"
-
-
-@pytest.fixture
-def page(chromium):
-    context = chromium.new_context(viewport={"width": 800, "height": 700})
-    found = context.new_page()
-    found.complaints = []
-    found.on("pageerror", lambda error: found.complaints.append(str(error)))
-    yield found
-    assert not found.complaints, found.complaints
-    context.close()
 
 
 def put(page, kind: str, *all_data: dict) -> None:

@@ -13,18 +13,8 @@ from dashboard.charts.scripts import markup, script, style_sheet
 from dashboard.data import Stretches
 from tests.dashboard import browser
 
+PAGE_WIDTH = 1000
 needs_chromium = pytest.mark.skipif(browser.executable() is None, reason="no chromium on this machine: run `make browser`")
-
-
-@pytest.fixture
-def page(chromium):
-    context = chromium.new_context(viewport={"width": 1000, "height": 700})
-    found = context.new_page()
-    found.complaints = []
-    found.on("pageerror", lambda error: found.complaints.append(str(error)))
-    yield found
-    assert not found.complaints, found.complaints
-    context.close()
 
 
 def draw(page, form, values, names=None, shorts=None, width="980px"):
