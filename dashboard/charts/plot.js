@@ -29,7 +29,7 @@ function plot({data: given, parentElement}) {
     listen();
     drawing.replaceChildren(svg);
     point(null);
-    if (focused !== null) svg.parentElement.querySelector(`[data-stop="${focused}"]`)?.focus();
+    if (focused !== null) [svg, ...svg.querySelectorAll("[data-stop]")].find((node) => node.dataset.stop === focused)?.focus();
   }
 
   // Scales and boxes for a width in pixels.

@@ -106,6 +106,19 @@ def test_the_legend_hides_shows_and_sets_alone_by_mouse_and_keys(page):
     assert entries.nth(1).get_attribute("tabindex") == "-1"
 
 
+def test_a_name_of_any_letters_keeps_the_focus_when_its_entry_is_pressed(page):
+    figure = Chart()
+    for name in ('a"] *', "b\\"):
+        figure.add_bar(x=["p"], y=[1.0], name=name, marker={"color": "#4477AA"})
+    put(page, "plot", drawn(style(figure, 300, "y"), "bars", "Bars"))
+    page.locator(".plot-entry").nth(0).focus()
+    page.keyboard.press("Enter")
+    assert page.evaluate("document.activeElement.getAttribute('aria-pressed')") == "false"
+    page.keyboard.press("ArrowRight")
+    page.keyboard.press("Enter")
+    assert page.evaluate("document.activeElement.getAttribute('aria-label')") == "b\\: shown"
+
+
 def test_a_drag_zooms_and_a_double_click_shows_all_again(page):
     put(page, "plot", drawn(stacked_bars(), "bars", "Bars"))
     whole = boxes(page)["#4477AA"]
