@@ -19,12 +19,14 @@ import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, NamedTuple
-
-import psutil
 
 CHECKOUT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(CHECKOUT))
+
+from playwright.sync_api import sync_playwright  # noqa: E402
+
+from tests.dashboard import browser  # noqa: E402
+from tools.page_clock import OPENING, SOCKET, Click, timed_page, watched_page  # noqa: E402
 
 COLD = """
 import json, sys, time
@@ -53,48 +55,6 @@ RECORD_CLICKS: tuple[tuple[str, str, str, tuple[str, ...]], ...] = (
     ("commit: shares", "commit", "text", ("As shares of each own wall",)),
     ("queue: target", "queue", "radio", ("ceiling", "all")),
 )
-# Stamps of the page's own clock: the last message sent to the server and the last one from it.
-SOCKET = """const Plain = window.WebSocket;
-window.WebSocket = class extends Plain {
-  constructor(...all) { super(...all); this.addEventListener('message', () => { window.answered = performance.now(); }); }
-  send(what) { window.asked = performance.now(); super.send(what); } };"""
-# Each change of the page is followed by a frame; the last one before a quarter of a second in which neither the page nor the
-# server stirred, and with what was asked for there, is when the click's answer was painted.
-WATCH = """(thing) => { window.done = null;
-  document.addEventListener('click', () => {
-    window.pressed = performance.now(); window.asked = window.answered = 0;
-    let painted = 0, changed = performance.now();
-    const frame = () => requestAnimationFrame(() => setTimeout(() => { painted = performance.now(); }));
-    // What a table keeps inside its canvas is for screen readers: it is written later, and nobody sees it.
-    const watching = new MutationObserver((all) => {
-      if (all.every((one) => one.target.closest?.('canvas'))) return;
-      changed = performance.now(); frame(); });
-    watching.observe(document.body, {subtree: true, childList: true, attributes: true, characterData: true});
-    const look = () => {
-      const quiet = performance.now() - Math.max(changed, painted, window.answered);
-      if (window.answered > window.asked && quiet > 250 && document.querySelector(thing)
-          && document.querySelector('[data-test-script-state="notRunning"]')
-          && !document.querySelector('[data-stale="true"]')) {
-        watching.disconnect();
-        window.done = [window.answered - window.asked, painted - window.pressed];
-      } else setTimeout(look, 20); };
-    look(); }, {once: true, capture: true}); }"""
-
-# Of a page that opens: when its last change was painted, before half a second without another, with the script at its end.
-OPENING = """(() => {
-  let painted = 0, changed = 0;
-  const watching = new MutationObserver((all) => {
-    if (all.every((one) => one.target.closest?.('canvas'))) return;
-    changed = performance.now(); requestAnimationFrame(() => setTimeout(() => { painted = performance.now(); })); });
-  watching.observe(document, {subtree: true, childList: true, attributes: true, characterData: true});
-  const look = () => {
-    const there = document.querySelector('[data-test-script-state="notRunning"]')
-      && document.querySelector('[data-testid="stMain"] h1')
-      && !document.querySelector('[data-stale="true"]') && !document.querySelector('[data-testid="stSkeleton"]');
-    if (there && painted >= changed && performance.now() - Math.max(changed, painted, window.answered ?? 0) > 500) {
-      watching.disconnect(); window.opened = painted;
-    } else setTimeout(look, 20); };
-  look(); })();"""
 
 
 def cold(results: Path) -> dict[str, float]:
@@ -131,10 +91,6 @@ def first_pages(results: Path, path: str, rounds: int) -> dict[str, object]:
 
     Seconds of the page's own clock, from navigating until it is painted; and from the start of the server's process.
     """
-    from playwright.sync_api import sync_playwright
-
-    from tests.dashboard import browser
-
     taken: dict[str, list[float]] = {"fresh_server_s": [], "second_reader_s": [], "from_process_start_s": []}
     with sync_playwright() as driver:
         for _ in range(rounds):
@@ -143,9 +99,7 @@ def first_pages(results: Path, path: str, rounds: int) -> dict[str, object]:
             begun = time.time()
             with browser.serving(results) as base:
                 for name, running in zip(("fresh_server_s", "second_reader_s"), readers, strict=True):
-                    context = running.new_context(viewport={"width": 1280, "height": 900})
-                    context.add_init_script(SOCKET + OPENING)
-                    watched = browser.Watched(context, base)
+                    watched = watched_page(running, base, SOCKET + OPENING)
                     watched.page.goto(f"{base}/{path}", wait_until="commit")
                     watched.page.wait_for_function("() => window.opened !== undefined", timeout=60_000)
                     origin, painted = watched.page.evaluate("() => [performance.timeOrigin, window.opened]")
@@ -161,27 +115,17 @@ def first_pages(results: Path, path: str, rounds: int) -> dict[str, object]:
 
 def in_browser(results: Path, rounds: int) -> dict[str, object]:
     """Clicks on one page; the server's memory at the end."""
-    from playwright.sync_api import sync_playwright
-
-    from tests.dashboard import browser
-
     timings: dict[str, list[Click]] = {name: [] for name, _, _ in CLICKS} | {"another series": []}
-    with browser.serving(results) as base, sync_playwright() as driver:
-        running = driver.chromium.launch(executable_path=browser.executable(), args=list(browser.FLAGS))
-        context = running.new_context(viewport={"width": 1280, "height": 900})
-        context.add_init_script(SOCKET)
-        watched = browser.Watched(context, base)
+    with timed_page(results) as timer:
+        watched = timer.watched
         watched.open("explore?on=h200")
-        timer = Timer(watched)
         for _ in range(rounds):
             for name, label, thing in CLICKS:
                 press = watched.page.get_by_role("radio", name=label, exact=True).click
                 timings[name].append(timer.click(press, thing))
             watched.page.get_by_role("combobox", name="Series").click()
             timings["another series"].append(timer.click(_next_option(watched), ".plot svg"))
-        watched.check()
-        memory = round(_server_of(base).memory_info().rss / 2**20)
-        running.close()
+        memory = round(timer.server.memory_info().rss / 2**20)
     return {
         "server_memory_mib": memory,
         "clicks": {name: _click_figures(taken) for name, taken in timings.items()},
@@ -190,17 +134,9 @@ def in_browser(results: Path, rounds: int) -> dict[str, object]:
 
 def clicks_on_records(results: Path, rounds: int) -> dict[str, object]:
     """Clicks on screens that show records; the first of each kind is left out, since it also loads scripts."""
-    from playwright.sync_api import sync_playwright
-
-    from tests.dashboard import browser
-
     found: dict[str, object] = {}
-    with browser.serving(results) as base, sync_playwright() as driver:
-        running = driver.chromium.launch(executable_path=browser.executable(), args=list(browser.FLAGS))
-        context = running.new_context(viewport={"width": 1280, "height": 900})
-        context.add_init_script(SOCKET)
-        watched = browser.Watched(context, base)
-        timer = Timer(watched)
+    with timed_page(results) as timer:
+        watched = timer.watched
         for name, path, kind, labels in RECORD_CLICKS:
             watched.open(path)
             taken = []
@@ -212,8 +148,6 @@ def clicks_on_records(results: Path, rounds: int) -> dict[str, object]:
                     target = page.get_by_role("radio" if kind == "radio" else "button", name=label, exact=kind == "radio")
                 taken.append(timer.click(target.click, ".plot svg"))
             found[name] = _click_figures(taken[1:])
-        watched.check()
-        running.close()
     return found
 
 
@@ -238,53 +172,6 @@ def _next_option(watched: object) -> Callable[[], None]:
     return lambda: page.locator(
         '[role="option"][data-focused="true"], [role="option"][data-focus-visible="true"]'
     ).first.click()
-
-
-class Click(NamedTuple):
-    """Milliseconds: from the question to the last answer, from the click to the last frame, and CPU of both sides."""
-
-    server: float
-    painted: float
-    server_cpu: float
-    page_cpu: float
-
-
-class Timer:
-    """Times clicks on one page. CPU time is what a click would take on a machine that nobody else uses."""
-
-    def __init__(self, watched: Any) -> None:
-        self.watched = watched
-        self.page = watched.page
-        self.server = _server_of(watched.base)
-        self.browser = watched.page.context.new_cdp_session(watched.page)
-        self.browser.send("Performance.enable", {"timeDomain": "threadTicks"})
-
-    def click(self, press: Callable[[], None], thing: str) -> Click:
-        """Press, and wait until ``thing`` is painted and the page stands still."""
-        self.page.evaluate(WATCH, thing)
-        before = self._cpu()
-        press()
-        self.page.wait_for_function("() => window.done !== null", timeout=30_000)
-        server, painted = self.page.evaluate("() => window.done")
-        after = self._cpu()
-        self.watched.settle()
-        return Click(server, painted, after[0] - before[0], after[1] - before[1])
-
-    def _cpu(self) -> tuple[float, float]:
-        """Milliseconds of CPU so far: of the server, and of the page's own thread."""
-        times = self.server.cpu_times()
-        metrics = {item["name"]: item["value"] for item in self.browser.send("Performance.getMetrics")["metrics"]}
-        return 1e3 * (times.user + times.system), 1e3 * metrics["TaskDuration"]
-
-
-def _server_of(base: str) -> psutil.Process:
-    """The dashboard's process, by its port."""
-    port = base.rsplit(":", 1)[-1]
-    for process in psutil.process_iter(["cmdline"]):
-        line = process.info["cmdline"] or []
-        if "dashboard" in line and port in line:
-            return process
-    raise SystemExit(f"measure_dashboard: no process of the dashboard on port {port}")
 
 
 def publish(results: Path) -> float:
