@@ -1,4 +1,4 @@
-"""The records of CUPTI as ``cupti-python`` hands them out, and a trace made of them.
+"""The records of CUPTI that are kept, and a trace made of them.
 
 https://docs.nvidia.com/cupti/api/group__CUPTI__ACTIVITY__API.html
 """
@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from operator import itemgetter
 from typing import Any
 
 import numpy as np
@@ -37,39 +36,6 @@ FIELDS = {
 """What is kept of each kind of record."""
 
 
-class _Reader:
-    """Reads the kept fields of a record.
-
-    cupti-python holds a record as a NumPy array of one row, and asks that for each field: 2.6 us a field, where the whole
-    row takes 1.9. A version that holds it otherwise is asked field by field.
-    """
-
-    def __init__(self) -> None:
-        self._pick: dict[tuple[type, int], Callable[[Any], tuple[Any, ...]]] = {}
-        self._names: dict[int, str] = {}
-        """Of kernels, by address: all records of a kernel share one text."""
-
-    def __call__(self, record: Any) -> tuple[int, tuple[Any, ...]]:
-        """Kind and fields; no fields of a kind that is not kept."""
-        data = getattr(record, "_data", None)
-        if data is None or "kind" not in data.dtype.names:
-            kind = int(record.kind)
-            return kind, tuple(getattr(record, name) for name in FIELDS.get(kind, ()))
-        (row,) = data.tolist()
-        kind = row[data.dtype.names.index("kind")]
-        pick = self._pick.get((type(record), kind))
-        if pick is None:
-            places = [data.dtype.names.index(name) for name in FIELDS.get(kind, ())]
-            pick = self._pick[type(record), kind] = itemgetter(*places) if places else lambda row: ()
-        fields = pick(row)
-        if kind != KERNEL:
-            return kind, fields
-        address = fields[2]
-        if address not in self._names:
-            self._names[address] = record.name
-        return kind, (*fields[:2], self._names[address], *fields[3:])
-
-
 @dataclass(slots=True)
 class Records:
     """What CUPTI told, as plain tuples: its own objects die with their buffer."""
@@ -79,15 +45,15 @@ class Records:
     api: list[tuple[Any, ...]] = field(default_factory=list)
     external: dict[int, int] = field(default_factory=dict)
     """External id (an operation's index) by correlation id."""
-    _read: _Reader = field(default_factory=_Reader, repr=False, compare=False)
 
     def take(self, activities: Iterable[Any]) -> None:
-        """Keep what is needed of one buffer's records."""
+        """Keep what is needed of the records that ``cupti-python`` hands out: objects with their kind's ``FIELDS``."""
         for activity in activities:
-            self.add(*self._read(activity))
+            kind = int(activity.kind)
+            self.add(kind, tuple(getattr(activity, name) for name in FIELDS.get(kind, ())))
 
     def add(self, kind: int, row: tuple[Any, ...]) -> None:
-        """Keep one record: its kind and its ``FIELDS``."""
+        """Keep one record: its kind and its ``FIELDS``. One of a kind that has none there is left out."""
         if kind == KERNEL:
             *others, static, dynamic = row
             others[6] = others[6] or -1

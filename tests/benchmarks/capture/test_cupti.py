@@ -12,7 +12,16 @@ from benchmarks.attribution.decompose import decompose
 from benchmarks.attribution.events import OperationLabel
 from benchmarks.capture import cupti
 from benchmarks.capture.cupti import CuptiCapture
-from benchmarks.capture.cupti_records import DRIVER, EXTERNAL_CORRELATION, KERNEL, MEMCPY, MEMSET, RUNTIME, Records
+from benchmarks.capture.cupti_records import (
+    DRIVER,
+    EXTERNAL_CORRELATION,
+    KERNEL,
+    MEMCPY,
+    MEMCPY2,
+    MEMSET,
+    RUNTIME,
+    Records,
+)
 from benchmarks.capture.gpu_instrument import CuptiInstrument
 
 
@@ -245,41 +254,37 @@ def test_an_empty_capture_has_columns_of_no_rows(fake):
     assert trace.launches.start.dtype == np.int64
 
 
-class Row:
-    """A record as cupti-python holds one: a NumPy row, where a kernel's name is an address."""
-
-    asked = 0
-
-    def __init__(self, **fields):
-        self._data = np.rec.array([tuple(fields.values())], dtype=[(name, np.int64) for name in fields])
-
-    @property
-    def name(self):
-        Row.asked += 1
-        return {40: "gemm", 48: "norm"}[int(self._data["name"][0])]
-
-
-def test_a_record_held_as_a_row_is_read_at_once_and_says_the_same():
+def test_records_are_read_field_by_field_and_those_of_other_kinds_are_left_out():
     kernel = {
         "kind": KERNEL, "registers_per_thread": 40, "start": 5, "end": 9, "device_id": 0, "stream_id": 13, "grid_x": 1,
         "grid_y": 2, "grid_z": 3, "block_x": 4, "block_y": 5, "block_z": 6, "static_shared_memory": 7,
-        "dynamic_shared_memory": 8, "correlation_id": 77, "name": 40, "graph_node_id": 0,
+        "dynamic_shared_memory": 8, "correlation_id": 77, "name": "gemm", "graph_node_id": 0,
     }  # fmt: skip
-    other = {**kernel, "name": 48, "graph_node_id": 21}
+    node = {**kernel, "name": "norm", "graph_node_id": 21}
     call = {"kind": DRIVER, "cbid": 307, "start": 1, "end": 2, "process_id": 3, "thread_id": 4, "correlation_id": 77}
     copy = {
         "kind": MEMCPY, "copy_kind": 2, "bytes": 64, "start": 10, "end": 11, "device_id": 0, "stream_id": 13,
         "correlation_id": 78,
     }  # fmt: skip
+    between = {**copy, "kind": MEMCPY2, "copy_kind": 10}
     fill = {name: value for name, value in {**copy, "kind": MEMSET}.items() if name != "copy_kind"}
     label = {"kind": EXTERNAL_CORRELATION, "external_kind": 3, "external_id": 12, "correlation_id": 77}
     unknown = {"kind": 999, "start": 1}
-    rows, fields = Records(), Records()
-    rows.take(Row(**one) for one in (kernel, other, kernel, call, copy, fill, label, unknown))
-    named = [{**one, "name": name} for one, name in ((kernel, "gemm"), (other, "norm"), (kernel, "gemm"))]
-    fields.take(SimpleNamespace(**one) for one in (*named, call, copy, fill, label, unknown))
-    assert rows == fields
-    assert rows.kernels[1] == (5, 9, "norm", 0, 13, 77, 21, 1, 2, 3, 4, 5, 6, 40, 15)
-    assert rows.external == {77: 12}
-    # Three launches of two kernels.
-    assert Row.asked == 2
+    records = Records()
+    records.take(
+        SimpleNamespace(**one)
+        for one in (kernel, node, call, {**call, "kind": RUNTIME}, copy, between, fill, label, unknown)
+    )
+    assert records == Records(
+        kernels=[
+            (5, 9, "gemm", 0, 13, 77, -1, 1, 2, 3, 4, 5, 6, 40, 15),
+            (5, 9, "norm", 0, 13, 77, 21, 1, 2, 3, 4, 5, 6, 40, 15),
+        ],
+        copies=[
+            (10, 11, 0, 13, "device to host", 64, 78),
+            (10, 11, 0, 13, "peer to peer", 64, 78),
+            (10, 11, 0, 13, "memset", 64, 78),
+        ],
+        api=[(1, 2, DRIVER, 307, 4, 77), (1, 2, RUNTIME, 307, 4, 77)],
+        external={77: 12},
+    )
