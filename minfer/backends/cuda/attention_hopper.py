@@ -34,11 +34,8 @@ def attention(
 
     Keys and values are a layer of the cache, f16 [capacity, kv_heads, width].
     """
-    m, heads, width = q.shape
-    capacity, kv_heads, _ = keys.shape
-    launch.expect("queries", q, "f16", (m, heads, width), 64)
-    launch.expect("cached keys", keys, "f16", (capacity, kv_heads, width))
-    launch.expect("cached values", values, "f16", (capacity, kv_heads, width))
+    m, heads, kv_heads, width, _ = launch.attention_shapes(q, keys, values, multiple=64, alike=True)
+    capacity = keys.shape[0]
     launch.expect("attention's result", out, "f16", (m, heads * width))
     rows = KEYS[width]
     # Queries, and so many stages of keys and values; the stages must begin at a multiple of 1024 bytes.

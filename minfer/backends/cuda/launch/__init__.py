@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .attention import attention, attention_few, splits_for
+from .attention import attention, attention_few, attention_shapes, splits_for
 from .between import add_bias, add_residual, gated, rms_norm, rms_norm_residual, rope, soft_cap
 from .checks import expect
 from .experts import EXPERT_TILES, combine, expert_gemm, expert_mmv, expert_tiles, router_group, router_rows, router_top
@@ -20,6 +20,7 @@ __all__ = [
     "add_residual",
     "attention",
     "attention_few",
+    "attention_shapes",
     "bt",
     "combine",
     "dequantise",

@@ -32,13 +32,19 @@ def _slices(v_width: int) -> int:
     return -(-v_width // _SLICE)
 
 
-def _checked(q: DeviceArray, keys: DeviceArray, values: DeviceArray) -> tuple[int, int, int, int, int]:
-    """Queries, heads, key-value heads, width and value width, of arrays that go together."""
+def attention_shapes(
+    q: DeviceArray, keys: DeviceArray, values: DeviceArray, multiple: int = 2, alike: bool = False
+) -> tuple[int, int, int, int, int]:
+    """Queries, heads, key-value heads, width and value width, of arrays that go together.
+
+    f16 q [m, heads, width], keys [capacity, kv_heads, width] and values [capacity, kv_heads, v_width], of widths that are
+    multiples of ``multiple``; ``alike``: v_width must be width. Raises KernelError.
+    """
     m, heads, width = q.shape
     kv_heads, v_width = values.shape[1:]
-    expect("queries", q, "f16", (m, heads, width), 2)
-    expect("cached keys", keys, "f16", (None, kv_heads, width), 2)
-    expect("cached values", values, "f16", (None, kv_heads, v_width), 2)
+    expect("queries", q, "f16", (m, heads, width), multiple)
+    expect("cached keys", keys, "f16", (None, kv_heads, width), multiple)
+    expect("cached values", values, "f16", (keys.shape[0], kv_heads, width if alike else v_width), multiple)
     return m, heads, kv_heads, width, v_width
 
 
@@ -62,7 +68,7 @@ def attention(
     flash: bool,
 ) -> None:
     """Causal attention of q [m, heads, width] into out [m, heads * width]; ``flash`` where its widths allow."""
-    m, heads, kv_heads, width, v_width = _checked(q, keys, values)
+    m, heads, kv_heads, width, v_width = attention_shapes(q, keys, values)
     tiles = _tiles(device, width, v_width, softcap) if flash else None
     arguments = (
         q.pointer,
@@ -107,7 +113,7 @@ def attention_few(
     softcap: float | None,
 ) -> None:
     """As ``attention``, for few queries: ``partial`` f32 [m, heads, splits, width + 2] says over how many blocks."""
-    m, heads, kv_heads, width, v_width = _checked(q, keys, values)
+    m, heads, kv_heads, width, v_width = attention_shapes(q, keys, values)
     splits = partial.shape[2]
     expect("partial attention", partial, "f32", (m, heads, splits, v_width + 2))
     wide = max(width, v_width) > _SLICE

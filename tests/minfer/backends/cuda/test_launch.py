@@ -75,6 +75,47 @@ def test_flash_attention_takes_the_widths_it_has_tiles_for():
     assert attention(device, 80)[0] == attention(device, 128, flash=False)[0] == "attention_plain"
 
 
+def plain(device, q, keys, values):
+    launch.attention(device, q, keys, values, f16(3, 8 * 128), STATE, 0.1, None, None, True)
+
+
+def few(device, q, keys, values):
+    launch.attention_few(device, q, keys, values, f32(3, 8, 1, 130), f16(3, 8 * 128), STATE, 0.1, None, None)
+
+
+def hopper(device, q, keys, values):
+    attention_hopper.attention(device, q, keys, values, f16(3, 8 * 128), STATE, 0.1, None)
+
+
+Q, CACHE = f16(3, 8, 128), f16(9, 2, 128)
+
+
+@pytest.mark.parametrize("kernel", [plain, few, hopper])
+@pytest.mark.parametrize(
+    ("q", "keys", "values", "named", "expected"),
+    [
+        (f32(3, 8, 128), CACHE, CACHE, "queries is f32", r"f16 \(3, 8, 128\)"),
+        (f16(3, 8, 127), f16(9, 2, 127), f16(9, 2, 127), "queries is f16", r"f16 .*multiple of (2|64) "),
+        (Q, f16(9, 2, 64), CACHE, "cached keys is f16", r"f16 \(any, 2, 128\)"),
+        (Q, f16(9, 4, 128), CACHE, "cached keys is f16", r"f16 \(any, 2, 128\)"),
+        (Q, CACHE, f32(9, 2, 128), "cached values is f32", r"f16 \(9, 2, 128\)"),
+        (Q, CACHE, f16(8, 2, 128), "cached values is f16", r"f16 \(9, 2, 128\)"),
+    ],
+)
+def test_attention_names_what_does_not_go_with_the_queries(kernel, q, keys, values, named, expected):
+    device = Recorder()
+    with pytest.raises(KernelError, match=f"^{named} .*, expected {expected}"):
+        kernel(device, q, keys, values)
+    assert not device.launches
+
+
+def test_only_hopper_wants_values_as_wide_as_keys():
+    narrow = f16(9, 2, 64)
+    assert launch.attention_shapes(Q, CACHE, narrow) == (3, 8, 2, 128, 64)
+    with pytest.raises(KernelError, match=r"^cached values .*, expected f16 \(9, 2, 128\), .*multiple of 64"):
+        hopper(Recorder(), Q, CACHE, narrow)
+
+
 def test_hopper_takes_the_widths_it_has_kernels_for():
     device = Recorder()
     assert attention_hopper.can(device, 128, 128, None)
