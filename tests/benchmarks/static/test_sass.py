@@ -6,7 +6,7 @@ import pytest
 
 from benchmarks.static import sass
 from benchmarks.static.sass import disassembled, read_cubin
-from minfer.kernels import build
+from minfer.kernels import build, nvrtc
 
 LISTING = """
 .text.first:
@@ -89,6 +89,24 @@ def test_a_real_cubin_gives_threads_shared_memory_and_spills(facts, target):
     assert plain.matrix_instructions == 0
     assert plain.loop_per_matrix is None
     assert 0 < plain.code_bytes < cramped.code_bytes
+
+
+def test_a_source_compiled_on_all_cores_is_the_same_machine_code_as_on_one(tmp_path, monkeypatch):
+    if not nvrtc._on_all_cores():
+        pytest.skip("this NVRTC compiles a source on one core")
+    parallel = _listed(tmp_path / "all", monkeypatch)
+    monkeypatch.setattr(nvrtc, "_on_all_cores", lambda: ())
+    single = _listed(tmp_path / "one", monkeypatch)
+    assert parallel == single
+    assert len(single[0]) > 1
+
+
+def _listed(folder, monkeypatch):
+    """A source of several kernels, compiled anew: its facts, of which some come from ptxas's log, and its instructions."""
+    monkeypatch.setenv("MINFER_KERNEL_CACHE", str(folder))
+    cubin = build.build("experts", "sm_90a")
+    listing = sass._run(sass.tool("nvdisasm"), "-c", str(cubin.path))
+    return read_cubin(cubin.path, cubin.log, "experts", "sm_90a"), listing
 
 
 def test_a_file_that_is_no_cubin_is_one_line(tmp_path):
