@@ -113,11 +113,16 @@ def peer_weights(model: Path, instrument: Instrument, notes: list[str]) -> Itera
 
 
 def peer_arms(
-    shared: PeerWeights, instrument: Instrument, tokens: Sequence[int], traced: int, notes: list[str]
+    shared: PeerWeights,
+    instrument: Instrument,
+    tokens: Sequence[int],
+    ubatches: Sequence[int],
+    traced: int,
+    notes: list[str],
 ) -> Iterator[Arm]:
     """llama.cpp in this process at each ubatch, each opened when it is asked for; none, with a note, if it cannot be had."""
     try:
-        for ubatch in peer_ubatches(len(tokens)):
+        for ubatch in ubatches:
             memory = PeakMemory(on_device=instrument.gpu_layers > 0)
             peer = open_peer(shared.weights, len(tokens), ubatch)
             yield _peer_arm(peer, shared.nbytes, memory, instrument, tokens, traced, notes)

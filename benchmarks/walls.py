@@ -11,10 +11,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 
-from .arms import Arm, PeerWeights, engine_arm, peer_arms
+from .arms import Arm, PeerWeights, engine_arm, peer_arms, peer_ubatches
 from .attribution import checks
 from .attribution.events import Trace
-from .attribution.record import Conditions, Wall
+from .attribution.record import PEER, Conditions, Wall
 from .capture.conditions import Probe
 from .capture.instrument import Instrument
 from .engine import MeasuredEngine
@@ -73,7 +73,7 @@ class Sitting:
         try:
             if self.peer is not None:
                 self.stages(f"nt {nt}: opening the peer's contexts")
-            for arm in self._peer_arms(nt):
+            for arm in self._peer_arms(nt, peer_ubatches(nt)):
                 arms.append(arm)
                 arm.prefill()
                 peaks.append(arm.peak_bytes())
@@ -108,16 +108,21 @@ class Sitting:
         return {arm.name: arm.passes() for arm in self._engine_arms(nt)}
 
     def taken_apart(self, nt: int, sampled: Sampled, passes: Mapping[str, Sequence[Trace]]) -> list[Wall]:
-        """The walls with their time by kernel class, and their checks."""
+        """The walls with their time by kernel class, and their checks.
+
+        Of the peer its best alone: that is what classes are paired with, and tracing the others would take as long each.
+        """
         walls = dict(sampled.walls)
+        best = checks.best_wall(walls.values(), PEER, nt)
         self.stages(f"nt {nt}: naming operations")
         for arm in self._engine_arms(nt):
             walls[arm.name] = arm.taken_apart(walls[arm.name], passes[arm.name])
-        if self.peer is not None:
+        if best is not None:
             self.stages(f"nt {nt}: tracing the peer")
-        for arm in self._peer_arms(nt):
-            with closing(arm):
-                walls[arm.name] = arm.taken_apart(walls[arm.name], ())
+            for arm in self._peer_arms(nt, (best.ubatch,)):
+                with closing(arm):
+                    walls[arm.name] = arm.taken_apart(walls[arm.name], ())
+            walls = {name: _not_the_best(wall, best) for name, wall in walls.items()}
         first = next(iter(walls.values()))
         found = [_with_work_of(first, wall) for wall in walls.values()]
         return [replace(wall, checks=checks.wall_checks(wall, sampled.states)) for wall in found]
@@ -128,9 +133,9 @@ class Sitting:
             for name, one in self.engines.items()
         ]
 
-    def _peer_arms(self, nt: int) -> Iterator[Arm]:
+    def _peer_arms(self, nt: int, ubatches: Sequence[int]) -> Iterator[Arm]:
         if self.peer is not None:
-            yield from peer_arms(self.peer, self.instrument, self.prompts[nt], self.effort.traced, self.notes)
+            yield from peer_arms(self.peer, self.instrument, self.prompts[nt], ubatches, self.effort.traced, self.notes)
 
     def _progress(self, nt: int) -> Callable[[int, int, str | None], None]:
         def said(done: int, of: int, reason: str | None) -> None:
@@ -138,6 +143,12 @@ class Sitting:
             self.stages.say(f"nt {nt}: sample {done} of {of}{because}")
 
         return said
+
+
+def _not_the_best(wall: Wall, best: Wall) -> Wall:
+    if wall.engine != best.engine or wall.ubatch == best.ubatch:
+        return wall
+    return replace(wall, why_not_decomposed=f"{wall.engine} is taken apart at its best, which was ubatch {best.ubatch} here")
 
 
 def _with_work_of(ours: Wall, theirs: Wall) -> Wall:

@@ -52,7 +52,7 @@ def peaks(instrument, nts):
     found, notes = [], []
     with arms.peer_weights("m.gguf", instrument, notes) as shared:
         for nt in nts:
-            for arm in arms.peer_arms(shared, instrument, [1] * nt, 3, notes):
+            for arm in arms.peer_arms(shared, instrument, [1] * nt, arms.peer_ubatches(nt), 3, notes):
                 found.append((arm.name, arm.peak_bytes()))
     assert notes == []
     assert not shared.weights.open

@@ -12,6 +12,8 @@ from benchmarks.stages import Stages
 from benchmarks.walls import Effort, Opened, Sitting
 
 NTS = (512, 3325)
+FASTEST = 2048
+"""The peer's best ubatch where it is tried."""
 ATTENTION = {"minfer": 7, "llama.cpp": None}
 
 
@@ -20,7 +22,7 @@ def log(monkeypatch, tmp_path):
     """What arms did; those of the peer are opened anew each time that they are asked for."""
     done = []
 
-    def arm(name, nt):
+    def arm(name, nt, ubatch=None):
         engine = name.split()[0]
 
         def apart(wall, passes):
@@ -30,8 +32,8 @@ def log(monkeypatch, tmp_path):
 
         return Arm(
             name=name,
-            prefill=lambda: done.append(f"sample {name} {nt}") or 1000 * nt,
-            described=lambda: Wall(engine, "1", "cuda", nt, nt, {}, ()),
+            prefill=lambda: done.append(f"sample {name} {nt}") or 1000 * nt + abs((ubatch or FASTEST) - FASTEST),
+            described=lambda: Wall(engine, "1", "cuda", nt, ubatch or nt, {}, ()),
             passes=lambda: done.append(f"pass {name} {nt}") or ["trace"] * 3,
             taken_apart=apart,
             peak_bytes=lambda: len(done),
@@ -39,7 +41,11 @@ def log(monkeypatch, tmp_path):
         )
 
     monkeypatch.setattr(walls, "engine_arm", lambda name, engine, peak, *rest: arm(name, len(rest[1])))
-    monkeypatch.setattr(walls, "peer_arms", lambda peer, instrument, tokens, *rest: iter([arm("llama.cpp", len(tokens))]))
+
+    def peer_arms(peer, instrument, tokens, ubatches, *rest):
+        return (arm(f"llama.cpp {ubatch}", len(tokens), ubatch) for ubatch in ubatches)
+
+    monkeypatch.setattr(walls, "peer_arms", peer_arms)
     monkeypatch.setattr("benchmarks.interleave.SETTLE_S", 0)
     return done
 
@@ -67,14 +73,25 @@ def test_all_lengths_are_sampled_then_graphs_are_traced_then_what_launches_one_b
     assert last_sample < min(passed) and max(passed) < min(apart)
     assert [log[i] for i in passed] == [f"pass {name} {nt}" for nt in NTS for name in ("minfer", "minfer fused=0")]
     assert [(wall.engine, wall.nt, len(wall.samples_ns)) for wall in found] == [
-        (engine, nt, 4) for nt in NTS for engine in ("minfer", "minfer", "llama.cpp")
+        (engine, nt, 4) for nt, peers in ((512, 2), (3325, 3)) for engine in ("minfer", "minfer", *["llama.cpp"] * peers)
     ]
     # The engine's passes are handed on, the peer takes its own; what its trace cannot tell comes from the engine's.
-    assert "apart minfer fused=0 512 of 3" in log and "apart llama.cpp 512 of 0" in log
-    assert [wall.decomposition.classes[0].macs for wall in found] == [7] * 6
+    assert "apart minfer fused=0 512 of 3" in log and "apart llama.cpp 512 512 of 0" in log
+    assert [wall.decomposition.classes[0].macs for wall in found if wall.decomposition] == [7] * 6
     assert all(check.name for wall in found for check in wall.checks)
     # Each context of the peer is closed again, both times that it was opened.
-    assert [text for text in log if text.startswith("close llama.cpp")] == [f"close llama.cpp {nt}" for nt in (*NTS, *NTS)]
+    opened = [(512, 512), (256, 512), (512, 3325), (2048, 3325), (3325, 3325), (512, 512), (2048, 3325)]
+    assert [text for text in log if text.startswith("close llama.cpp")] == [f"close llama.cpp {u} {nt}" for u, nt in opened]
+
+
+def test_the_peer_is_taken_apart_at_its_best_ubatch_alone(log, tmp_path):
+    whole = sitting(tmp_path)
+    found = whole.taken_apart(3325, whole.sampled(3325), whole.passes(3325))
+    peers = {wall.ubatch: wall for wall in found if wall.engine == "llama.cpp"}
+    assert sorted(peers) == [512, 2048, 3325]
+    assert [ubatch for ubatch, wall in peers.items() if wall.decomposition is not None] == [2048]
+    assert peers[512].why_not_decomposed == "llama.cpp is taken apart at its best, which was ubatch 2048 here"
+    assert [text for text in log if text.startswith("apart llama.cpp")] == ["apart llama.cpp 2048 3325 of 0"]
 
 
 def test_the_peer_is_closed_where_sampling_fails(log, tmp_path, monkeypatch):
@@ -84,7 +101,7 @@ def test_the_peer_is_closed_where_sampling_fails(log, tmp_path, monkeypatch):
     monkeypatch.setattr(walls, "interleaved", fails)
     with pytest.raises(ZeroDivisionError):
         sitting(tmp_path).sampled(512)
-    assert "close llama.cpp 512" in log
+    assert "close llama.cpp 512 512" in log
 
 
 def test_without_a_peer_there_are_the_engines_walls_and_no_stage_of_the_peer(log, tmp_path):
