@@ -30,6 +30,7 @@ from .nsys_child import LABELLED, OPERATION, PASS
 INSTRUMENT_VERSION = 1
 NOTE = "nsys around a child process: its passes are not those that were timed, and its clock began with its own warm-up"
 TIMEOUT_S = 900
+_IMPORTER = "QdstrmImporter"
 
 # The measured package first, as the parent finds it; then this suite, whatever that package's checkout holds of it.
 _CHILD = (
@@ -73,11 +74,24 @@ def _exported(binary: Path, program: list[str], folder: Path) -> Path:
     for options, source, made in steps:
         said = _run([str(binary), *options], ["--force-overwrite=true", "-o", str(made), *source])
         if not made.is_file():
-            raise NsysError(
-                f"nsys {options[0]}: it ended well and made no file ({said}); install Nsight Systems whole, "
-                "of which other tools bring parts"
-            )
+            raise NsysError(f"nsys {options[0]}: it ended well and made no file ({_why_no_report(binary) or said})")
     return exported
+
+
+def _why_no_report(binary: Path) -> str:
+    """nsys has another program make its report; where that does not start, nsys calls it an unknown error and ends well."""
+    for importer in sorted(binary.resolve().parent.parent.glob(f"*/{_IMPORTER}")):
+        try:
+            asked = [str(importer), "--version"]
+            done = subprocess.run(asked, capture_output=True, text=True, timeout=TIMEOUT_S, check=False)
+        except (OSError, subprocess.TimeoutExpired) as error:
+            return f"{importer} does not start: {error}"
+        if done.returncode == 0:
+            return ""
+        # "error while loading shared libraries: libdw.so.1: cannot open shared object file"
+        words = (done.stderr.strip() or "no message").splitlines()[-1].removeprefix(f"{importer}: ")
+        return f"{importer} does not start: {words}; install what it lacks"
+    return f"no {_IMPORTER} beside it; install Nsight Systems whole, of which other tools bring parts"
 
 
 def _run(command: list[str], files: list[str]) -> str:

@@ -141,11 +141,39 @@ def test_nsys_that_fails_says_its_own_last_words(program):
 
 def test_an_nsys_that_makes_no_report_is_found_out_before_it_is_the_instrument(program, no_cupti):
     program(report=False)
-    with pytest.raises(nsys.NsysError, match=r"nsys profile: it ended well and made no file \(Processing events\.\.\.\)"):
+    with pytest.raises(nsys.NsysError, match=r"nsys profile: it ended well and made no file \(no QdstrmImporter beside it"):
         nsys.check(nsys.nsys_binary())
     instrument = gpu_instrument.gpu_instrument()
     assert instrument.name == "cuda events"
     assert "CUPTI: not here" in instrument.notes[0] and "install Nsight Systems whole" in instrument.notes[0]
+
+
+LOADER = "error while loading shared libraries: libdw.so.1: cannot open shared object file: No such file or directory"
+
+
+@pytest.mark.parametrize(
+    ("importer", "said"),
+    [
+        (f"#!/bin/sh\necho \"$0: {LOADER}\" >&2; exit 127\n", f"Importer does not start: {LOADER}; install what it lacks"),
+        ("#!/bin/sh\necho 2025.3.1\n", "(Processing events...)"),
+        ("#!/no/such/loader\n", "QdstrmImporter does not start: "),
+    ],
+)
+def test_a_report_that_is_missing_for_want_of_its_importer_says_what_that_lacks(program, tmp_path, importer, said):
+    program(report=False)
+    # As Nsight Compute lays them out; its own nsys is often reached by a link.
+    tree = tmp_path / "host"
+    for folder in ("target-linux-x64", "linux-desktop"):
+        (tree / folder).mkdir(parents=True)
+    (tmp_path / "nsys").rename(tree / "target-linux-x64" / "nsys")
+    (tmp_path / "nsys").symlink_to(tree / "target-linux-x64" / "nsys")
+    path = tree / "linux-desktop" / "QdstrmImporter"
+    path.write_text(importer)
+    path.chmod(0o755)
+    with pytest.raises(nsys.NsysError) as refused:
+        nsys.check(tmp_path / "nsys")
+    assert said in str(refused.value)
+    assert "\n" not in str(refused.value)
 
 
 def test_a_program_that_is_not_there_is_named(monkeypatch, tmp_path):
