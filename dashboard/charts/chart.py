@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 
 Values = dict[str, Any]
+_INT32 = np.iinfo(np.int32)
 
 
 class Chart:
@@ -60,8 +61,11 @@ def _plain(value: Any) -> Any:
     if isinstance(value, pd.Series):
         value = value.to_numpy()
     if isinstance(value, np.ndarray):
-        if value.dtype.kind in "iu":
-            value = value.astype(np.int32)
+        if value.dtype.kind in "iu":  # nanoseconds and bytes are beyond 32 bits, and the page has no whole numbers of 64
+            small = value.size == 0 or (value.min() >= _INT32.min and value.max() <= _INT32.max)
+            value = value.astype("<i4" if small else "<f8")
+        elif value.dtype.kind == "f":
+            value = value.astype("<f4" if value.dtype.itemsize == 4 else "<f8")
         if value.dtype.kind in "if" and value.ndim == 1:
             return {"dtype": value.dtype.str[1:], "bdata": base64.b64encode(value.tobytes()).decode("ascii")}
         return _plain(value.tolist())

@@ -24,6 +24,25 @@ def test_numbers_of_any_kind_arrive_as_they_are():
     assert unpacked(sent[1]["base"]) == [0.5, 1.0]
 
 
+@pytest.mark.parametrize(
+    "values",
+    [
+        np.array([0, 2**31 - 1, -(2**31)]),
+        np.array([0, 2**31, 3_000_000_000]),  # nanoseconds, bytes
+        np.array([2**32, 5], np.uint64),
+        np.array([1.5, 2.5], np.float16),
+        np.array([1.5, 2.5], ">f8"),
+        np.array([], np.int64),
+    ],
+)
+def test_packed_numbers_of_any_width_arrive_as_they_are(values):
+    chart = Chart()
+    chart.add_scatter(x=values, y=values)
+    sent = json.loads(json.dumps(chart.to_dict(), allow_nan=False))["traces"][0]["x"]
+    assert sent["dtype"] in ("i4", "f4", "f8")  # those that scales.js reads
+    assert unpacked(sent) == values.tolist()
+
+
 def test_updates_add_up_and_lines_cross_the_plot():
     chart = Chart()
     chart.update_xaxes(type="log")
