@@ -65,8 +65,11 @@ def waterfall(
     figure = style(figure, 110 + 27 * len(names), "", legend=False, x_title="ms of the traced wall")
     figure.update_yaxes(autorange="reversed", type="category")
     # Changes far smaller than the walls would be hairlines: the axis then starts shortly before the lowest of them.
+    # It holds every interval: one that is cut off at the edge would look like one that ends there.
     levels = [start + item.value for start, item in zip(starts, in_ms, strict=True)]
     span = max(levels) - min(levels)
     if 0 < span < 0.3 * max(levels):
-        figure.update_xaxes(range=[max(0.0, min(levels) - 0.8 * span), max(levels) + 0.3 * span])
+        low = min(level - reach for level, reach in zip(levels, whiskers(in_ms)["arrayminus"], strict=True)) - 0.1 * span
+        high = max(level + reach for level, reach in zip(levels, whiskers(in_ms)["array"], strict=True)) + 0.1 * span
+        figure.update_xaxes(range=[max(0.0, min(low, min(levels) - 0.8 * span)), max(high, max(levels) + 0.3 * span)])
     return figure
