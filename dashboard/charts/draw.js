@@ -5,7 +5,15 @@
 const NS = "http://www.w3.org/2000/svg";
 const FONT = "11px system-ui, sans-serif";
 
-const short = (value, digits = 4) => Number.isFinite(value) ? Number(value.toPrecision(digits)).toLocaleString("en", {maximumFractionDigits: 9}) : "none";
+// A number with a power of ten: "1.5e-9".
+const powered = (value, decimals) => value.toExponential(decimals).replace("e+", "e");
+
+// Four digits, thousands apart; what would be a row of zeros gets a power of ten.
+function short(value, digits = 4) {
+  if (!Number.isFinite(value)) return "none";
+  const rounded = Number(value.toPrecision(digits)), size = Math.abs(rounded);
+  return rounded && (size < 1e-6 || size >= 1e15) ? powered(rounded) : rounded.toLocaleString("en", {maximumFractionDigits: 9});
+}
 const signed = (value, digits = 3) => (value > 0 ? "+" : "") + short(value, digits);
 
 function add(parent, name, attributes, text) {
@@ -78,10 +86,12 @@ function saveImage(svg, file, format) {
 }
 
 // A cell of a CSV file: a spreadsheet runs a text that begins like a formula, so such a text gets an apostrophe in front.
+// What was not measured is empty, as a missing value of packed numbers (NaN) is.
 function cell(value) {
-  if (typeof value === "number" || value === null || value === undefined) return value ?? "";
+  if (value === null || value === undefined) return "";
+  if (typeof value === "number") return Number.isFinite(value) ? value : "";
   const text = String(value);
-  return `"${(/^[=+\-@]/.test(text) ? `'${text}` : text).replaceAll('"', '""')}"`;
+  return `"${(/^[=+\-@\t\r]/.test(text) ? `'${text}` : text).replaceAll('"', '""')}"`;
 }
 
 function saveTable(rows, file) {

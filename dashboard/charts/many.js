@@ -106,7 +106,7 @@ function many({data: given, parentElement, setTriggerValue}) {
     drawn = width; place = layout(data, width);
     at = null; tip.hidden = true; // it spoke of places that are elsewhere now
     svg = document.createElementNS(NS, "svg");
-    for (const [key, value] of Object.entries({width, height: place.height, viewBox: `0 0 ${width} ${place.height}`, tabindex: 0, role: "img", "aria-label": `${data.alt}. Arrow keys move over it, Enter opens a series below.`})) svg.setAttribute(key, value);
+    for (const [key, value] of Object.entries({width, height: place.height, viewBox: `0 0 ${width} ${place.height}`, tabindex: 0, role: "application", "aria-roledescription": "chart", "aria-label": `${data.alt}. Arrow keys move over it, Enter opens a series below.`})) svg.setAttribute(key, value);
     if (data.form === "heatmap") drawHeatmap(svg, data, place); else drawPanels(svg, data, place);
     axis(svg, data, place, width);
     cursor = add(svg, "rect", {"data-cursor": "", fill: "none", stroke: "currentColor", "stroke-width": 1.5, visibility: "hidden"});

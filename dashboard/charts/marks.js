@@ -64,9 +64,12 @@ function drawBars(group, shape, x, y, pattern, thin) {
 function drawEnds(group, trace, marks, x) {
   const look = trace.error_x;
   if (!look) return;
-  const d = marks.filter(({ends}) => ends && ends[1] > ends[0]).map(({ends, at}) => {
-    const [left, right] = ends.map((place) => x.pixel(place).toFixed(1));
-    return `M${left},${at}H${right}M${left},${at - 3}v6M${right},${at - 3}v6`;
+  // An interval that reaches below a logarithmic axis's zero goes on to the edge, and ends nowhere.
+  const d = marks.filter(({ends}) => ends && Number.isFinite(ends[1]) && !(ends[1] <= ends[0])).map(({ends: [low, high], at}) => {
+    const right = x.pixel(high).toFixed(1), cap = `M${right},${at - 3}v6`;
+    if (!Number.isFinite(low)) return `M${x.pixel(x.range[0]).toFixed(1)},${at}H${right}${cap}`;
+    const left = x.pixel(low).toFixed(1);
+    return `M${left},${at}H${right}M${left},${at - 3}v6${cap}`;
   });
   if (d.length) add(group, "path", {d: d.join(""), stroke: look.color ?? "#808080", "stroke-width": look.thickness ?? 1.4, fill: "none"});
 }
@@ -89,6 +92,7 @@ function drawPoints(group, shape, x, y) {
   const {trace, points} = shape, mode = trace.mode ?? "lines";
   for (const point of points) point.at = [x.pixel(point.x), y.pixel(point.y)];
   const seen = points.filter((point) => point.at.every(Number.isFinite));
+  if (!seen.length) return;
   if (trace.fill === "toself") add(group, "path", {d: `M${seen.map((point) => point.at.map((value) => value.toFixed(1)).join(",")).join("L")}Z`, fill: trace.fillcolor});
   else if (mode.includes("lines")) {
     let d = "", broken = true;
@@ -100,7 +104,7 @@ function drawPoints(group, shape, x, y) {
     add(group, "path", {d, fill: "none", stroke: trace.line.color, "stroke-width": trace.line.width ?? 2, "stroke-dasharray": DASHES[trace.line.dash] ?? "none", "stroke-linejoin": "round"});
   }
   drawEnds(group, trace, seen.map((point) => ({ends: point.ends, at: point.at[1]})), x);
-  if (mode.includes("markers") && seen.length) {
+  if (mode.includes("markers")) {
     const marker = {color: trace.line?.color, size: 6, ...trace.marker}, symbol = SYMBOLS[marker.symbol] ?? SYMBOLS.circle;
     add(group, "path", {d: seen.map((point) => symbol(...point.at, marker.size / 2)).join(""), ...symbolLook(marker)});
   }

@@ -6,8 +6,9 @@ let charts = 0;
 
 function plot({data: given, parentElement}) {
   const root = parentElement.querySelector(".plot"), drawing = root.querySelector(".plot-drawing"), tip = root.querySelector(".plot-tip");
-  const {layout} = given, axes = {x: layout.xaxis ?? {}, y: layout.yaxis ?? {}}, id = `plot${charts++}`;
-  const traces = given.traces.map((trace) => ({...trace, x: unpacked(trace.x), y: unpacked(trace.y), base: unpacked(trace.base), error_x: trace.error_x && {...trace.error_x, array: unpacked(trace.error_x.array), arrayminus: unpacked(trace.error_x.arrayminus)}}));
+  const {layout} = given, axisOf = (axis) => ({...axis, ...Object.fromEntries(["range", "tickvals"].map((key) => [key, unpacked(axis?.[key])]))});
+  const axes = {x: axisOf(layout.xaxis), y: axisOf(layout.yaxis)}, id = `plot${charts++}`;
+  const traces = given.traces.map((trace) => ({...trace, x: unpacked(trace.x), y: unpacked(trace.y), base: unpacked(trace.base), customdata: unpacked(trace.customdata), error_x: trace.error_x && {...trace.error_x, array: unpacked(trace.error_x.array), arrayminus: unpacked(trace.error_x.arrayminus)}}));
   const group = (trace) => trace.legendgroup ?? trace.name, hidden = root.hiddenGroups ??= new Set();
   const named = traces.filter((trace, i) => trace.name && trace.showlegend !== false && traces.findIndex((other) => other.showlegend !== false && group(other) === group(trace)) === i);
   const upright = !traces.some((trace) => trace.orientation === "h") && placing(axes.y, traces.flatMap((trace) => trace.y)).kind !== "category";
@@ -19,7 +20,7 @@ function plot({data: given, parentElement}) {
     drawn = state;
     const focused = svg?.contains(document.activeElement) ? document.activeElement.dataset.stop : null;
     svg = document.createElementNS(NS, "svg");
-    for (const [key, value] of Object.entries({width, tabindex: 0, role: "img", "data-stop": "", "aria-label": `${given.alt}. Arrow keys read it, plus and minus zoom, 0 shows all.`})) svg.setAttribute(key, value);
+    for (const [key, value] of Object.entries({width, tabindex: 0, role: "application", "aria-roledescription": "chart", "data-stop": "", "aria-label": `${given.alt}. Arrow keys read it, plus and minus zoom, 0 shows all.`})) svg.setAttribute(key, value);
     const unit = (layout.annotations ?? []).find((note) => note.xref === "paper" && note.yref === "paper");
     root.classList.toggle("plot-crowded", unit !== undefined && widthOf(unit.text, LEGEND_FONT) + 130 > width);
     frame = laidOut(width);
@@ -37,7 +38,8 @@ function plot({data: given, parentElement}) {
     const x = placing(axes.x, traces.flatMap((trace) => trace.x)), y = placing(axes.y, traces.flatMap((trace) => trace.y));
     const shapes = shapesOf(traces.filter((trace) => !hidden.has(group(trace))), layout, x, y), bars = shapes.some((shape) => shape.bars.length);
     const flat = shapes.some((shape) => shape.flat);
-    x.range = zoom ?? rangeOf(axes.x, x.kind, x.names, extentOf(shapes, "x"), bars && flat, whole);
+    const all = rangeOf(axes.x, x.kind, x.names, extentOf(shapes, "x"), bars && flat, whole);
+    x.range = zoom ?? all;
     y.range = rangeOf(axes.y, y.kind, y.names, extentOf(shapes, "y", zoom && upright ? [...zoom].sort((a, b) => a - b) : null), bars && !flat, whole);
     const legend = legendRows(width), title = axes.x.title?.text ?? "";
     const guess = Math.max(60, layout.height - TOP - 40 - (title ? 18 : 0) - (legend.length ? 34 : 0));
@@ -45,7 +47,7 @@ function plot({data: given, parentElement}) {
     const most = Math.min(0.45 * width, Math.max(0, ...rows.flatMap((tick) => tick.lines.map((line) => widthOf(line))))), left = rows.length ? Math.ceil(most) + 8 : 2;
     const columns = ticksOf(axes.x, x, (width - left) / 80), deep = Math.max(1, ...columns.map((tick) => tick.lines.length));
     const bottom = TOP + guess, under = bottom + 6 + 13 * deep + (title ? 18 : 0);
-    return {left, right: width - 8, bottom, width, under, legend, title, rows, columns, shapes, most, height: under + (legend.length ? 8 + ROW * legend.length : 4),
+    return {all, left, right: width - 8, bottom, width, under, legend, title, rows, columns, shapes, most, height: under + (legend.length ? 8 + ROW * legend.length : 4),
       x: onto(x, left, width - 8), y: y.kind === "category" || !axes.y.autorange ? onto(y, bottom, TOP) : onto(y, TOP, bottom)};
   }
 
@@ -145,6 +147,7 @@ function plot({data: given, parentElement}) {
   }
 
   function legendKeys(event, entry, trace) {
+    if (event.altKey || event.ctrlKey || event.metaKey) return;
     const all = [...svg.querySelectorAll(".plot-entry")], step = {ArrowLeft: -1, ArrowUp: -1, ArrowRight: 1, ArrowDown: 1}[event.key];
     if (event.key === "Enter" || event.key === " ") toggle(trace, event.shiftKey);
     else if (step) all[(all.indexOf(entry) + step + all.length) % all.length].focus();
@@ -174,12 +177,20 @@ function plot({data: given, parentElement}) {
       const [px] = place(event), start = from;
       from = null;
       band.setAttribute("visibility", "hidden");
-      if (start !== null && Math.abs(px - start) > 5) { zoom = [Math.min(start, px), Math.max(start, px)].map((pixel) => frame.x.invert(Math.min(frame.right, Math.max(frame.left, pixel)))); draw(); }
+      if (start !== null && Math.abs(px - start) > 5) zoomTo([Math.min(start, px), Math.max(start, px)].map((pixel) => frame.x.invert(Math.min(frame.right, Math.max(frame.left, pixel)))));
     });
     svg.addEventListener("dblclick", (event) => { if (inside(place(event))) showAll(); });
     svg.addEventListener("pointerleave", () => point(null));
     svg.addEventListener("blur", () => point(null));
     svg.addEventListener("keydown", keys);
+  }
+
+  // Not so near that an axis's numbers no longer differ, nor so far that all marks are one dot.
+  function zoomTo(ends) {
+    const times = Math.abs(ends[1] - ends[0]) / Math.abs(frame.all[1] - frame.all[0]);
+    if (!(times > 1e-7 && times < 20)) return;
+    zoom = ends;
+    draw();
   }
 
   function showAll() {
@@ -225,13 +236,13 @@ function plot({data: given, parentElement}) {
   }
 
   function keys(event) {
+    if (event.altKey || event.ctrlKey || event.metaKey) return; // the browser's own: its zoom, back, forward
     const [low, high] = frame.x.range, times = {"+": 0.5, "=": 0.5, "-": 2}[event.key];
     if (event.key === "Escape") point(null);
     else if (event.key === "0") showAll();
     else if (times && frame.x.kind !== "category") {
       const middle = at ? frame.x.invert((at.box[0] + at.box[2]) / 2) : (low + high) / 2;
-      zoom = [middle - (middle - low) * times, middle + (high - middle) * times];
-      draw();
+      zoomTo([middle - (middle - low) * times, middle + (high - middle) * times]);
     } else {
       const found = next(event.key);
       if (!found) return;
