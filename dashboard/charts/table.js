@@ -2,6 +2,14 @@
 // tables.py says what `data` holds. Long tables are drawn as far as they are read.
 
 const AT_ONCE = 150;
+const LEADING = /^([+-]?\d[\d,]*(?:\.\d+)?(?:e[+-]?\d+)?)(?=\s|%|$)/i;
+
+// Texts in the order in which a reader looks for them: "0.9 to 1.1" after "0.15 to 0.2", "-3 %" before "+1 %"; then other texts.
+function compareTexts(one, other) {
+  const [a, b] = [one, other].map((text) => Number((LEADING.exec(text)?.[1] ?? "NaN").replaceAll(",", "")));
+  if (Number.isNaN(a) !== Number.isNaN(b)) return Number.isNaN(a) ? 1 : -1;
+  return a - b || one.localeCompare(other, "en", {numeric: true});
+}
 
 function table({data, parentElement}) {
   const root = parentElement.querySelector(".table"), place = root.querySelector(".table-drawing"), {columns} = data;
@@ -22,10 +30,11 @@ function table({data, parentElement}) {
     const heading = element(head, "th", undefined, {scope: "col", ...(column.number ? {class: "table-number"} : {})});
     const button = element(heading, "button", column.label, {type: "button", title: [column.help, "Click to sort"].filter(Boolean).join(" ")});
     button.onclick = () => sort(place);
-    button.tabIndex = place ? -1 : 0; // one stop for all headings: the arrow keys go along them
+    button.tabIndex = place ? -1 : 0; // one stop for all headings: the arrow keys go along them, and Tab comes back to the last
+    button.onfocus = () => headings.forEach((one) => { one.firstChild.tabIndex = one === heading ? 0 : -1; });
     button.onkeydown = (event) => {
       const all = headings.map((one) => one.firstChild), step = {ArrowLeft: -1, ArrowRight: 1}[event.key];
-      if (!step) return;
+      if (!step || event.altKey || event.ctrlKey || event.metaKey) return; // those are the browser's: back, forward
       event.preventDefault();
       all[(place + step + all.length) % all.length].focus();
     };
@@ -38,7 +47,7 @@ function table({data, parentElement}) {
     if (at < 0) return all;
     const value = (i) => data.rows[i][at], sign = order.down ? -1 : 1, empty = (one) => one === null || one === "";
     // What is empty stands last, whichever way the others go.
-    return all.sort((a, b) => empty(value(a)) || empty(value(b)) ? empty(value(a)) - empty(value(b)) : sign * (columns[at].number ? value(a) - value(b) : String(value(a)).localeCompare(String(value(b)), "en", {numeric: true})));
+    return all.sort((a, b) => empty(value(a)) || empty(value(b)) ? empty(value(a)) - empty(value(b)) : sign * (columns[at].number ? value(a) - value(b) : compareTexts(String(value(a)), String(value(b)))));
   }
 
   function sort(place) {
@@ -54,11 +63,17 @@ function table({data, parentElement}) {
     for (; drawn < end; drawn++) {
       const row = element(body, "tr"), values = data.rows[rows[drawn]], chip = data.chips?.[rows[drawn]];
       values.forEach((value, i) => {
-        const text = value === null ? "" : typeof value !== "number" ? value : forms[i] ? forms[i].format(value) : short(value);
+        const text = value === null ? "" : typeof value !== "number" ? value : forms[i] ? written(value, forms[i]) : short(value);
         const node = element(row, "td", chip && i === 0 ? undefined : text, columns[i].number ? {class: "table-number"} : text.length > 30 ? {title: text, class: "table-long"} : {});
         if (chip && i === 0) { node.append(swatch(chip), text); node.className = "table-class"; }
       });
     }
+  }
+
+  // In the column's digits; what those would call zero has two of its own.
+  function written(value, form) {
+    const text = form.format(value);
+    return value && !/[1-9]/.test(text) ? short(value, 2) : text;
   }
 
   // The class's colour, with the hatch that it has in the charts.
@@ -72,6 +87,7 @@ function table({data, parentElement}) {
 
   function begin() {
     rows = arranged(); drawn = 0;
+    whole.setAttribute("aria-rowcount", rows.length + 1);
     body.replaceChildren();
     more(AT_ONCE);
     box.scrollTop = 0;
@@ -87,7 +103,9 @@ function table({data, parentElement}) {
   root.querySelector(".table-table").onclick = () => saveTable([columns.map(({name}) => cell(name)), ...data.rows.map((row) => row.map(cell))], data.file);
   begin();
   const across = place.firstElementChild?.scrollLeft ?? 0;
+  const focused = [...place.querySelectorAll(".table-box, th button")].indexOf(document.activeElement);
   place.replaceChildren(box);
   box.scrollLeft = across;
+  if (focused >= 0) [box, ...headings.map((one) => one.firstChild)][focused]?.focus({preventScroll: true});
   return () => root.ended();
 }
