@@ -6,7 +6,7 @@ from typing import Literal
 
 import pandas as pd
 
-from benchmarks.attribution.beside import Beside, gates_text
+from benchmarks.attribution.beside import Beside
 from benchmarks.attribution.ledger import LOST, NEW, TAX, UNRESOLVED, VANISHED, WON, Ledger
 from benchmarks.attribution.pair import Pair
 from benchmarks.attribution.record import Record, Wall
@@ -32,17 +32,24 @@ def side_names(found: Beside, before: Side, after: Side) -> tuple[str, str]:
     """What tells the sides apart, and no more: machine, commit, engine, gates, nt."""
     different = {item.what for item in found.different}
     names = []
-    for record, wall in (before, after):
+    for (record, wall), (_, other) in ((before, after), (after, before)):
         parts = [record.machine.name] if "machine" in different else []
         parts += [record.commit[:8]] if "commit" in different and "machine" not in different else []
         parts += [wall.engine]
         # Engines, commits and machines have settings of their own: they tell apart only what is otherwise one thing.
         if not different & {"engine", "commit", "machine"}:
-            parts += [f"({gates_text(wall)})"] if "gates" in different else []
+            parts += [f"({_telling_gates(wall, other)})"] if "gates" in different else []
             parts += [f"ubatch {wall.ubatch}"] if "ubatch" in different else []
         parts += [f"@{wall.nt}"] if "nt" in different else []
         names.append(" ".join(parts))
     return (names[0], names[1]) if names[0] != names[1] else (f"{names[0]}, first", f"{names[1]}, second")
+
+
+def _telling_gates(wall: Wall, other: Wall) -> str:
+    """The gates that are on, or hold a value, on this side alone; where there are none, the other side's."""
+    here, there = ({name: value for name, value in one.gates.items() if value is not False} for one in (wall, other))
+    own = [f"{name}={value}" for name, value in sorted(here.items()) if there.get(name) != value]
+    return ", ".join(own) or "without " + ", ".join(sorted(there.keys() - here.keys()))
 
 
 def history_answer(book: Ledger, names: tuple[str, str]) -> tuple[str, State]:

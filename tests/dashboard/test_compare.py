@@ -83,7 +83,8 @@ def test_names_of_sides_hold_what_differs_and_no_more():
         return side_names(beside(record, a, record, b), (record, a), (record, b))
 
     assert names(ours, peer) == ("minfer", "llama.cpp")
-    assert names(ours, gated)[1] == "minfer (bt=True, fa=True, graphs=True, mmq=True)"
+    assert names(ours, gated) == ("minfer (without bt, mmq)", "minfer (bt=True, mmq=True)")
+    assert names(gated, ours) == ("minfer (bt=True, mmq=True)", "minfer (without bt, mmq)")
     assert names(ours, ours) == ("minfer, first", "minfer, second")
 
 
