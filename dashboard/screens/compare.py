@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
 import streamlit as st
 
@@ -47,7 +47,10 @@ def side(name: str, title: str, place: Any, default_back: int) -> compare.Side:
 
 
 def presets() -> None:
-    """The usual questions as links, since eight choices are many."""
+    """The usual questions, since eight choices are many.
+
+    Buttons: a link to the screen that one is on changes it without changing the browser's address.
+    """
     rows = found.walls[(found.walls["machine"] == chosen.machine) & (found.walls["digest"] == chosen.digest)]
     measured = found.commits[found.commits["commit"].isin(rows["commit"])]
     newest = str(measured["commit"].iloc[-1])
@@ -68,9 +71,12 @@ def presets() -> None:
     other = next((machine for machine in found.machines if machine != chosen.machine), None)
     if other:
         links[f"{chosen.machine} and {other}"] = base | {"from": newest[:12], "to-machine": other}
-    with st.container(horizontal=True, gap="medium"):
-        for label, query in links.items():
-            st.page_link("screens/compare.py", label=for_markdown(label), query_params=query, width="content")
+    shown = st.query_params.to_dict()
+    with st.container(horizontal=True, gap="small"):
+        for place, (label, query) in enumerate(links.items()):
+            kind: Literal["primary", "secondary"] = "primary" if query == shown else "secondary"
+            ask = st.query_params.from_dict
+            st.button(for_markdown(label), key=f"preset-{place}", type=kind, on_click=ask, args=(query,), width="content")
 
 
 def show_waterfall(book: Ledger, words: dict[str, str] | None) -> None:
