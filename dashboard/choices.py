@@ -8,7 +8,7 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from .text import shortened
+from .text import for_markdown, shortened
 
 RECENT = 200
 """Commits offered in a list; any other is reached by typing the start of its hash."""
@@ -58,7 +58,12 @@ def choose_commit(label: str, commits: pd.DataFrame, key: str, default: str, pla
     """
     known = commits["commit"].to_list()
     newest = known[: -RECENT - 1 : -1]
-    current = find_commit(known, st.query_params.get(key) or "") or default
+    asked = st.query_params.get(key) or ""
+    wanted = find_commit(known, asked)
+    current = wanted or default
+    if asked and wanted is None and st.session_state.get(f"missed-{key}") != asked:  # said once, not at each click
+        st.session_state[f"missed-{key}"] = asked
+        st.session_state["choice-complaint"] = f"{_no_commit(asked)} {default[:8]} is shown instead."
     if current not in newest:
         newest.append(current)
     listed = commits[commits["commit"].isin(newest)]
@@ -78,7 +83,7 @@ def choose_commit(label: str, commits: pd.DataFrame, key: str, default: str, pla
         if found is not None:
             st.query_params[key] = found[:12]
         else:
-            st.session_state["choice-complaint"] = f"No measured commit begins with {shortened(typed, 40)!r}."
+            st.session_state["choice-complaint"] = _no_commit(typed)
 
     def show(commit: str) -> str:
         return texts.get(commit) or shortened(commit, 40)
@@ -86,8 +91,12 @@ def choose_commit(label: str, commits: pd.DataFrame, key: str, default: str, pla
     place.selectbox(label, newest, key=widget, format_func=show, on_change=changed, accept_new_options=True)
     complaint = st.session_state.pop("choice-complaint", None)
     if complaint:
-        st.toast(complaint, icon=":material/search_off:")
+        st.toast(for_markdown(complaint), icon=":material/search_off:", duration="long")
     return current
+
+
+def _no_commit(start: str) -> str:
+    return f"No measured commit begins with {shortened(start, 40)!r}."
 
 
 def find_commit(commits: Sequence[str], start: str) -> str | None:
