@@ -66,12 +66,12 @@ def row_of(change: Change) -> dict[str, object]:
     return {
         "commit": change.commit[:8],
         "date": "" if known is None else str(known["time"])[:10],
-        "subject": "" if known is None else str(known["subject"]),
         "change": size(change),
         "meaning": direction_word(change),
         "could be any of": len(span),
         "series": change.history.name,
         "decision": change.decision.words if change.decision else "open",
+        "subject": "" if known is None else str(known["subject"]),  # last: it may be long, and the others are what one reads
     }
 
 

@@ -56,7 +56,7 @@ matching = series[keep & valued].sort_values(["machine", "name"])
 empty = int((keep & ~valued).sum())
 left_out = f" {empty} more match but have no value on any commit: their benchmark was skipped or failed." if empty else ""
 if matching.empty:
-    where = f"{for_markdown(repr(wanted))} on {for_markdown(str(machine))}"
+    where = f"{for_markdown(repr(wanted))} on {'any machine' if machine == 'all' else for_markdown(str(machine))}"
     st.info(f"None of the {int(valued.sum())} series with values matches {where}.{left_out}", icon=":material/search_off:")
     st.stop()
 addresses = (matching["machine"] + "/" + matching["name"]).to_list()  # what the URL says of a series
@@ -75,7 +75,7 @@ def all_of_them() -> None:
         table = matching.merge(newest, on="series", how="left")
         table["change (%)"] = 100 * (table["newest"] / table["before"] - 1)
         table = table.rename(columns={"before": BEFORE})
-        columns = ["machine", "name", "newest", BEFORE, "change (%)", "unit"]
+        columns = ["machine", "name", "newest", "unit", "change (%)", BEFORE]
         show_table(table.head(1000)[columns], "series", height=320)
         return
     as_map = form == "heatmap"
