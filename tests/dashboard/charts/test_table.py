@@ -43,6 +43,7 @@ def test_a_heading_sorts_both_ways_and_back_and_empty_cells_stay_last(page):
     heading.click()
     assert column(page, 2) == ["6.00", "4.00", "3.00", "2.00", "1.00", "1.00", "0.00", "", ""]
     assert page.locator("th").nth(1).get_attribute("aria-sort") == "descending"
+    assert page.get_by_role("button", name="Time (ms)", exact=True).count() == 1  # the arrow is for the eye
     heading.press("Enter")
     assert column(page, 2) == ["0.00", "1.00", "1.00", "2.00", "3.00", "4.00", "6.00", "", ""]
     heading.click()
