@@ -53,6 +53,7 @@ _CSS = """<style>
 [data-testid="stMarkdownContainer"] table { display: block; max-width: 100%; overflow-x: auto; font-size: 0.9rem; }
 [data-testid="stMetricValue"] { font-size: 1.45rem; }
 :focus-visible:not(input, textarea) { outline: 2px solid currentColor !important; outline-offset: 2px; }
+[data-testid^="stBaseButton-primary"] { color: light-dark(#FFFFFF, #0E1117) !important; }
 main:focus-visible, [data-testid="stSidebarNavLink"]:focus-visible { outline-offset: -3px; }
 @media (max-width: 640px) { [data-testid="stMainBlockContainer"] { padding-left: 0.8rem; padding-right: 0.8rem; } }
 @media print { [data-testid="stSidebar"], [data-testid="stHeader"] { display: none; } }

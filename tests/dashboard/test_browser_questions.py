@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import statistics
 from urllib.parse import parse_qs, urlsplit
@@ -138,6 +139,21 @@ def test_a_usual_comparison_is_one_click_and_stands_in_the_url(watched, results)
     watched.settle()
     assert "times the time of" not in answer.inner_text()
     watched.check()
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_the_chosen_comparison_can_be_read(chromium, address, scheme):
+    context = chromium.new_context(viewport={"width": 1280, "height": 900}, color_scheme=scheme)
+    page = browser.Watched(context, address)
+    page.open("compare")
+    chosen = page.page.get_by_role("button", name="The last two commits", exact=True)
+    colours = chosen.evaluate(
+        "(node) => [getComputedStyle(node.querySelector('p')).color, getComputedStyle(node).backgroundColor]"
+    )
+    text, ground = ([int(value) / 255 for value in re.findall(r"\d+", colour)[:3]] for colour in colours)
+    light = sorted(0.2126 * red**2.2 + 0.7152 * green**2.2 + 0.0722 * blue**2.2 for red, green, blue in (text, ground))
+    assert (light[1] + 0.05) / (light[0] + 0.05) >= 4.5  # WCAG 2.2, 1.4.3
+    context.close()
 
 
 def test_a_choice_of_another_length_gives_costs_and_no_ratio(watched):
