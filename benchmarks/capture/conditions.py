@@ -25,6 +25,8 @@ MAX_STEAL = 0.02
 MAX_CLOCK_DRIFT = 0.03
 MIN_CLOCK_READINGS = 3
 BEFORE, DURING, AFTER = "before", "during", "after"
+POWER_CAP = "power cap"
+"""Among the throttle reasons: the GPU draws what it may."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,21 +132,25 @@ class Probe:
 def quarantine_reason(conditions: Sequence[Conditions]) -> str | None:
     """Why this sample must not be used, in a few words; None where nothing speaks against it.
 
-    A power cap alone is no reason: large GPUs sit at it under every long matrix product. It shows as clock drift.
+    A power cap alone is no reason: large GPUs sit at it under every long matrix product.
     """
     foreign = sorted({name for seen in conditions for name in seen.foreign_processes})
     if foreign:
         return "not alone: " + ", ".join(foreign[:3]) + (f" and {len(foreign) - 3} more" if len(foreign) > 3 else "")
-    throttled = sorted({reason for seen in conditions for reason in seen.throttle_reasons} - {"power cap"})
+    throttled = sorted({reason for seen in conditions for reason in seen.throttle_reasons} - {POWER_CAP})
     return "throttled: " + ", ".join(throttled) if throttled else None
 
 
 def clock_drift(base: Sequence[Conditions], head: Sequence[Conditions], limits: Limits) -> str | None:
     """Why the two arms of a pair cannot be divided: a clock that ran at another rate in the second one.
 
-    Compares the snapshots in which the GPU was at work, because an idle one clocks down; too few say nothing. The CPU's
-    clock is recorded and not compared: the kernel states a momentary mean over all cores, and idle ones run slow.
+    Compares the snapshots in which the GPU was at work, because an idle one clocks down; too few say nothing. Nor do those
+    of a GPU at its power cap: it then sets its clock anew every few ms by what the work draws (1530 to 1965 MHz within a
+    second on an H200), so that is noise of the samples, which more pairs average out, and no change of the machine. The
+    CPU's clock is recorded and not compared: the kernel states a momentary mean over all cores, and idle ones run slow.
     """
+    if any(POWER_CAP in seen.throttle_reasons for seen in (*base, *head)):
+        return None
     for name in sorted({name for seen in base for name in seen.clock_mhz} - {"cpu"}):
         first, second = _clock(base, name), _clock(head, name)
         if first and second and abs(second / first - 1) > limits.clock_drift:

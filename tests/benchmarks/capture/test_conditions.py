@@ -89,6 +89,9 @@ def test_clock_drift_compares_what_was_seen_during_the_arms():
     assert clock_drift(base, base, Limits()) is None
     assert clock_drift([base[0], base[-1]], [slow[0], slow[-1]], Limits()) is None
     assert clock_drift(base[:3], slow[:3], Limits()) is None
+    # At its power cap a GPU moves its clock all the time: that is no change of the machine.
+    capped = replace(slow[2], throttle_reasons=("power cap",))
+    assert clock_drift(base, [*slow[:2], capped, *slow[3:]], Limits()) is None
     assert clock_drift([seen(clock_mhz={"cpu": 800.0})] * 3, [seen(clock_mhz={"cpu": 3000.0})] * 3, Limits()) is None
 
 
