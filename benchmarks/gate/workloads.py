@@ -8,11 +8,15 @@ from __future__ import annotations
 import hashlib
 import time
 import zlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from statistics import median
+from typing import TYPE_CHECKING, Any
 
 from .protocol import WALL, Request
+
+if TYPE_CHECKING:
+    from ..engine import MeasuredEngine
 
 DEFAULT_NT = 64
 
@@ -20,6 +24,11 @@ BURSTS = 20
 """Bursts a class and sample; the fastest one counts, because whoever shares the core can only make one slower."""
 UNITS = 100
 """Equal units of work a burst; an injected slowdown of 3 % makes 103 of them."""
+
+WAKING_PASSES, WAKING_S = 3, 0.3
+"""On a GPU: passes that load, compile and capture, then so many seconds of work before the first one that counts."""
+WALL_S = 0.1
+"""Seconds of passes that one sample of a wall is the median of. Loading the model takes many times that."""
 
 
 def deterministic(request: Request) -> Callable[[], dict[str, float]]:
@@ -53,7 +62,9 @@ def deterministic(request: Request) -> Callable[[], dict[str, float]]:
 def prefill(request: Request) -> Callable[[], dict[str, float]]:
     """A whole prefill at each nt: the untraced wall, then the classes, copy-only time and gaps of a traced one.
 
-    NotImplementedError where the measured commit has no engine yet: it is then "lacks API", not a failure.
+    All walls are taken before the first trace, as in a window: on a GPU a pass is slower once kernels were launched one by
+    one under the tracer. NotImplementedError where the measured commit has no engine yet: it is then "lacks API", not a
+    failure.
     """
     from ..attribution.decompose import decompose
     from ..capture.instrument import instrument_for
@@ -69,18 +80,39 @@ def prefill(request: Request) -> Callable[[], dict[str, float]]:
         raise NotImplementedError(str(error)) from error
     instrument = instrument_for(engine)
     prompts = {nt: prompt(nt, engine.vocabulary) for nt in request.nt or (DEFAULT_NT,)}
+    count = request.warmups + request.samples
+    samples: list[dict[str, float]] = [{} for _ in range(count)]
+    for nt, tokens in prompts.items():
+        if engine.backend == "cuda":
+            _wake(engine, tokens)
+        for sample in samples:
+            sample[f"prefill@{nt}/{WALL}"] = _wall(engine, tokens)
+    passes = {nt: instrument.passes(engine, tokens, count) for nt, tokens in prompts.items()}
+    for nt, tokens in prompts.items():
+        for sample, trace in zip(samples, instrument.named(engine, tokens, passes[nt]), strict=True):
+            part = decompose(trace)
+            sample |= {f"prefill@{nt}/{one.name}": one.ns / 1e9 for one in part.classes}
+            sample[f"prefill@{nt}/copy-only"] = part.copy_ns / 1e9
+            sample[f"prefill@{nt}/gaps"] = sum(part.gap_ns.values()) / 1e9
+    taken = iter(samples)
+    return lambda: {name: seconds for name, seconds in next(taken).items() if seconds > 0}
 
-    def sample() -> dict[str, float]:
-        found: dict[str, float] = {}
-        for nt, tokens in prompts.items():
-            found[f"prefill@{nt}/{WALL}"] = engine.prefill(tokens) / 1e9
-            part = decompose(instrument.trace_engine(engine, tokens))
-            found |= {f"prefill@{nt}/{one.name}": one.ns / 1e9 for one in part.classes}
-            found[f"prefill@{nt}/copy-only"] = part.copy_ns / 1e9
-            found[f"prefill@{nt}/gaps"] = sum(part.gap_ns.values()) / 1e9
-        return {name: seconds for name, seconds in found.items() if seconds > 0}
 
-    return sample
+def _wake(engine: MeasuredEngine, tokens: Sequence[int]) -> None:
+    """Pass after pass, until kernels are loaded, graphs captured, and the GPU's clocks where such work holds them."""
+    for _ in range(WAKING_PASSES):
+        engine.prefill(tokens)
+    spent = 0.0
+    while spent < WAKING_S:
+        spent += engine.prefill(tokens) / 1e9
+
+
+def _wall(engine: MeasuredEngine, tokens: Sequence[int]) -> float:
+    """Seconds of an untraced pass: the median of as many as fit in ``WALL_S``, at least one."""
+    found: list[float] = []
+    while sum(found) < WALL_S:
+        found.append(engine.prefill(tokens) / 1e9)
+    return median(found)
 
 
 def _engine_options(request: Request) -> dict[str, Any]:
