@@ -11,6 +11,9 @@ from enum import StrEnum
 WALL = "wall"
 """The part of a group that is the sum of the others: ``prefill@512/wall`` beside ``prefill@512/attention``."""
 
+GAPS = "gaps"
+"""The part of a group in which the device waited."""
+
 
 class Status(StrEnum):
     MEASURED = "measured"

@@ -13,7 +13,7 @@ from pathlib import Path
 from statistics import median
 from typing import TYPE_CHECKING, Any
 
-from .protocol import WALL, Request
+from .protocol import GAPS, WALL, Request
 
 if TYPE_CHECKING:
     from ..engine import MeasuredEngine
@@ -93,7 +93,7 @@ def prefill(request: Request) -> Callable[[], dict[str, float]]:
             part = decompose(trace)
             sample |= {f"prefill@{nt}/{one.name}": one.ns / 1e9 for one in part.classes}
             sample[f"prefill@{nt}/copy-only"] = part.copy_ns / 1e9
-            sample[f"prefill@{nt}/gaps"] = sum(part.gap_ns.values()) / 1e9
+            sample[f"prefill@{nt}/{GAPS}"] = sum(part.gap_ns.values()) / 1e9
     taken = iter(samples)
     return lambda: {name: seconds for name, seconds in next(taken).items() if seconds > 0}
 

@@ -47,7 +47,7 @@ class Rule:
 
     margin: float = MARGIN
     floor_seconds: float | None = None
-    """A change smaller than this is let pass, however large its share; None: FLOOR_SHARE of the margin of the wall."""
+    """A change smaller than this is let pass, however large its share; None: a part of the wall's margin."""
     alpha: float = ALPHA
     beta: float = BETA
 
@@ -61,6 +61,8 @@ class PairedSeries:
     head: tuple[float, ...]
     wall: tuple[float, ...] | None = None
     """None for a metric that is no part of another: its own base is its wall."""
+    floor_share: float = FLOOR_SHARE
+    """Of this metric, where the rule gives no floor in seconds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,7 +162,7 @@ def _score(series: PairedSeries, rule: Rule) -> _Score:
     if not (np.isfinite(base).all() and np.isfinite(head).all()) or min(base.min(), head.min()) < 0:
         raise UserFacingError(f"metric {series.name!r}: seen a negative or infinite time; mend the workload")
     wall = median(series.wall) if series.wall is not None else median(series.base)
-    floor = rule.floor_seconds if rule.floor_seconds is not None else FLOOR_SHARE * rule.margin * wall
+    floor = rule.floor_seconds if rule.floor_seconds is not None else series.floor_share * rule.margin * wall
     if base.min() > 0 and head.min() > 0:
         values, margin, of_wall = np.log(head / base), max(rule.margin, floor / float(np.median(base))), False
     elif series.wall is not None and wall > 0:

@@ -78,6 +78,15 @@ def test_a_few_spoiled_pairs_are_borne():
     assert len(sampling.accepted(Bench(spread=0.3, spoiled=range(5)).collect(most=20).pairs)) == 20
 
 
+def test_gaps_have_a_floor_of_their_own_which_stays_with_the_first_pairs_of_them():
+    pair = Pair({"g/wall": 2.0, "g/gaps": 0.1, "g/a": 0.1}, {"g/wall": 2.0, "g/gaps": 0.1, "g/a": 0.1}, "base", 1.0)
+    found = {one.name: sampling.first_pairs(one, 6) for one in sampling.series_of([pair] * 8)}
+    margins = {one.name: one.margin for one in sampling.paired.judge(list(found.values()), Rule())}
+    # Half of the wall's margin is 20 ms, a twentieth of it 2 ms, each of 100.
+    assert margins == pytest.approx({"g/wall": 0.02, "g/gaps": 0.2, "g/a": 0.02})
+    assert len(found["g/gaps"].base) == 6
+
+
 def test_a_class_absent_in_one_process_took_no_time_and_the_wall_is_its_groups():
     pairs = [Pair({"g/wall": 2.0, "g/a": 1.0, "lone": 1.0}, {"g/wall": 2.0, "lone": 1.0}, "base", 1.0)]
     found = {one.name: one for one in sampling.series_of(pairs)}
