@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from minfer.backends.cuda import expert_fused, launch
+from minfer.backends.cuda.arrays import SIZES, DeviceArray
 from minfer.backends.cuda.fused import STEP_NS, TARGET
 from tests.gpu.support import distance, random_blocks
 
@@ -89,27 +90,40 @@ def scaled(x):
     return x
 
 
+GUARD = 8
+"""Rows of NaN before an array and after it."""
+
+
+def inside(whole):
+    """What lies between the guards."""
+    rows, width = whole.shape
+    return DeviceArray(whole.pointer + GUARD * width * SIZES[whole.dtype], (rows - 2 * GUARD, width), whole.dtype)
+
+
+def guarded(gpu, x):
+    """x on the device: one that reads beyond it has what is not a number."""
+    return inside(gpu.put(np.pad(x, ((GUARD, GUARD), (0, 0)), constant_values=np.nan)))
+
+
 def check_product(gpu, kind, share, m, used, experts, n, k, tokens, per_token, fused=False):
+    """``share``: a name, or the expert of each choice."""
     random = np.random.default_rng(m + n + k)
     raw, dense = random_blocks(kind, experts * n, k, random)
     dense = dense.reshape(experts, n, k)
-    chosen = shares(share, m * used, experts)
+    chosen = shares(share, m * used, experts) if isinstance(share, str) else share
     rows = m if per_token else m * used
     x = (random.standard_normal((rows, k)) * np.exp(random.standard_normal((rows, 1)))).astype(np.float16)
-    out = gpu.poisoned((m * used, n), "f16")
+    whole = gpu.poisoned((m * used + 2 * GUARD, n), "f16")
+    out = inside(whole)
     # Nothing beyond the last matrix may be read: the allocation ends there.
     weights = gpu.put(raw)
     inputs = (np.repeat(x, used, 0) if per_token else x).astype(np.float64)
     if tokens is None:
-        launch.expert_mmv(gpu.device, kind, weights.pointer, scaled(gpu.put(x)), gpu.put(chosen), out)
+        launch.expert_mmv(gpu.device, kind, weights.pointer, scaled(guarded(gpu, x)), gpu.put(chosen), out)
     else:
         order, _, tiles = grouped(gpu, chosen, experts, tokens)
-        given = scaled(gpu.put(x if per_token else x[np.argsort(chosen, kind="stable")]))
-        if fused:
-            expert_fused.product(gpu.device, kind, weights.pointer, experts, given, tiles, tokens, out)
-        else:
-            share = used if per_token else 0
-            launch.expert_gemm(gpu.device, kind, weights.pointer, given, order, tiles, tokens, share, out)
+        given = scaled(guarded(gpu, x if per_token else x[np.argsort(chosen, kind="stable")]))
+        multiply(gpu, kind, weights.pointer, experts, given, order, tiles, tokens, used if per_token else 0, out, fused)
         inputs, chosen = (values[np.argsort(chosen, kind="stable")] for values in (inputs, chosen))
     expected = np.empty((m * used, n))
     for expert in np.unique(chosen):
@@ -117,6 +131,96 @@ def check_product(gpu, kind, share, m, used, experts, n, k, tokens, per_token, f
         expected[its] = 2.0 * inputs[its] @ dense[expert].astype(np.float64).T
     # Weights rounded up to three times to f16 (2^-11 each), the result once; f32 sums.
     assert distance(gpu.get(out), expected) < 1e-3
+    seen = gpu.get(whole)
+    assert np.isnan(seen[:GUARD]).all()
+    assert np.isnan(seen[-GUARD:]).all()
+
+
+def multiply(gpu, kind, weights, experts, x, order, tiles, tokens, share, out, fused):
+    """Many choices, one way or the other."""
+    if fused:
+        expert_fused.product(gpu.device, kind, weights, experts, x, tiles, tokens, out)
+    else:
+        launch.expert_gemm(gpu.device, kind, weights, x, order, tiles, tokens, share, out)
+
+
+WAYS = [(kind, tokens, False) for kind in ("q4_K", "q6_K", "q8_0") for tokens in launch.expert_tiles(kind)]
+WAYS += [(kind, tokens, True) for kind in ("q4_K", "q6_K") for tokens in STEP_NS]
+"""Type, choices of a tile, and whether the product is of Hopper's matrix units."""
+
+
+def skip_unless_it_runs(gpu, fused):
+    if fused and gpu.device.target != TARGET:
+        pytest.skip(f"these matrix instructions are of compute capability 9.0, this GPU's target is {gpu.device.target}")
+
+
+@pytest.mark.parametrize("n", [2, 30, 128, 162])
+@pytest.mark.parametrize(("kind", "tokens", "fused"), WAYS)
+def test_products_of_tiles_that_are_empty_full_or_one_off(gpu, kind, tokens, fused, n):
+    skip_unless_it_runs(gpu, fused)
+    counts = (0, 1, tokens - 1, tokens, tokens + 1, 0, 2 * tokens, 15, 16, 17, 0)
+    chosen = np.repeat(np.arange(len(counts)), counts).astype(np.int32)
+    np.random.default_rng(tokens).shuffle(chosen)
+    check_product(gpu, kind, chosen, chosen.size, 1, len(counts), n, 256, tokens, per_token=False, fused=fused)
+
+
+@pytest.mark.parametrize("k", [8, 56, 64, 72, 136])
+@pytest.mark.parametrize("kind", ["f32", "f16", "bf16"])
+def test_products_of_rows_of_any_eighth(gpu, kind, k):
+    check_product(gpu, kind, "skewed", 70, 2, 5, 34, k, 64, per_token=True)
+
+
+def free_bytes(gpu):
+    return gpu.device.cupy.cuda.runtime.memGetInfo()[0]
+
+
+@pytest.mark.parametrize(("kind", "tokens", "fused"), [*WAYS, *((kind, None, False) for kind in ("q4_K", "q6_K", "q8_0"))])
+def test_products_with_matrices_far_into_their_tensor(gpu, kind, tokens, fused):
+    """Beyond 2^31 bytes, 2^32 bytes, and as many weights; without tiles by the product for few choices."""
+    skip_unless_it_runs(gpu, fused)
+    n, k = 2048, 8192
+    raw, dense = random_blocks(kind, n, k, np.random.default_rng(0))
+    experts = 2**32 // raw.nbytes + 2
+    if free_bytes(gpu) < (experts + 32) * raw.nbytes:
+        pytest.skip("too little free memory for a tensor of more than 4 GiB")
+    weights = gpu.device.allocate(experts * raw.nbytes)
+    its = np.array([0, 1, 2**31 // raw.nbytes, 2**31 // raw.nbytes + 1, experts - 2, experts - 1])
+    for expert in its:
+        # A matrix of its own for each: the same rows in another order.
+        gpu.device.upload(weights.pointer + int(expert) * raw.nbytes, np.roll(raw, expert, 0))
+    chosen = its[np.arange(48) % its.size].astype(np.int32)
+    x = np.random.default_rng(1).standard_normal((chosen.size, k)).astype(np.float16)
+    out, order = gpu.poisoned((chosen.size, n), "f16"), np.arange(chosen.size)
+    if tokens is None:
+        launch.expert_mmv(gpu.device, kind, weights.pointer, gpu.put(x), gpu.put(chosen), out)
+    else:
+        placed, _, tiles = grouped(gpu, chosen, experts, tokens)
+        order = np.argsort(chosen, kind="stable")
+        multiply(gpu, kind, weights.pointer, experts, gpu.put(x[order]), placed, tiles, tokens, 0, out, fused)
+    seen, products = gpu.get(out), x.astype(np.float32) @ dense.T
+    for place, choice in enumerate(order):
+        assert distance(seen[place], np.roll(products[choice], chosen[choice])) < 1e-3
+
+
+@pytest.mark.parametrize(("kind", "tokens", "fused"), WAYS)
+def test_results_far_into_their_array(gpu, kind, tokens, fused):
+    """Beyond 2^31 values and 2^32 bytes."""
+    skip_unless_it_runs(gpu, fused)
+    n, k, experts = 32768, 256, 3
+    choices = 2**31 // n + 200
+    if free_bytes(gpu) < 2 * choices * n + 2**28:
+        pytest.skip("too little free memory for results of more than 4 GiB")
+    raw, dense = random_blocks(kind, experts * n, k, np.random.default_rng(0))
+    chosen = np.sort(shares("even", choices, experts))
+    x = np.random.default_rng(1).standard_normal((choices, k)).astype(np.float16)
+    weights, memory = gpu.put(raw), gpu.device.allocate(2 * choices * n)
+    out = DeviceArray(memory.pointer, (choices, n), "f16")
+    order, _, tiles = grouped(gpu, chosen, experts, tokens)
+    multiply(gpu, kind, weights.pointer, experts, gpu.put(x), order, tiles, tokens, 0, out, fused)
+    for first in (0, choices // 3 - 2, 2**31 // n - 2, choices - 4):
+        seen = gpu.get(DeviceArray(out.pointer + 2 * first * n, (4, n), "f16"))
+        expected = [x[first + i].astype(np.float32) @ dense.reshape(experts, n, k)[chosen[first + i]].T for i in range(4)]
+        assert distance(seen, np.stack(expected)) < 1e-3
 
 
 SHAPES = [(7, 3, 8, 130, 256), (130, 2, 5, 96, 768), (511, 3, 16, 40, 512), (64, 8, 128, 24, 256)]
@@ -138,8 +242,7 @@ FUSED_SHAPES = [*SHAPES, (700, 2, 4, 384, 512), (20, 1, 2, 18, 1024)]
 @pytest.mark.parametrize("tokens", STEP_NS)
 @pytest.mark.parametrize("kind", ["q4_K", "q6_K"])
 def test_fused_products_of_many_choices(gpu, kind, tokens, share, m, used, experts, n, k):
-    if gpu.device.target != TARGET:
-        pytest.skip(f"these matrix instructions are of compute capability 9.0, this GPU's target is {gpu.device.target}")
+    skip_unless_it_runs(gpu, fused=True)
     check_product(gpu, kind, share, m, used, experts, n, k, tokens, per_token=False, fused=True)
 
 
