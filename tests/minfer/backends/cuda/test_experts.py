@@ -93,6 +93,43 @@ def test_a_product_that_there_is_no_kernel_for_is_refused():
         launch.router_top(Recorder(), DeviceArray(4096, (2, 3), "f32"), chosen, weights)
 
 
+def array(dtype, *shape):
+    return DeviceArray(4096, shape, dtype)
+
+
+ORDER, TILES, X, OUT = array("i32", 6), array("i32", 9, 4), array("f16", 6, 256), array("f16", 6, 16)
+FOUR, ODD = array("f16", 4, 256), array("f16", 6, 264)
+
+
+@pytest.mark.parametrize(
+    ("call", "error"),
+    [
+        (lambda d: launch.router_group(d, array("f32", 2, 3), ORDER, ORDER, TILES, 9, 64), "the chosen experts is f32"),
+        (lambda d: launch.router_rows(d, X, array("f32", 6), X), "the order of choices is f32"),
+        (lambda d: launch.router_rows(d, FOUR, ORDER, X), "experts: 6 choices of 4 rows, expected a multiple of them"),
+        (lambda d: launch.expert_gemm(d, "q4_K", 0, X, array("i32", 5), TILES, 64, 0, OUT), "the order of choices is i32"),
+        (lambda d: launch.expert_gemm(d, "q4_K", 0, X, ORDER, ORDER, 64, 0, OUT), "the tiles of choices is i32"),
+        (lambda d: launch.expert_gemm(d, "q6_K", 0, ODD, ORDER, TILES, 64, 0, OUT), "the experts' input is f16"),
+        (lambda d: launch.expert_mmv(d, "q4_K", 0, ODD, ORDER, OUT), "the experts' input is f16"),
+        (lambda d: launch.expert_mmv(d, "q8_0", 0, FOUR, ORDER, OUT), "experts: 6 choices of 4 rows"),
+        (lambda d: launch.expert_mmv(d, "q8_0", 0, X, array("f32", 6), OUT), "the chosen experts is f32"),
+        (
+            lambda d: launch.combine(d, array("f16", 2, 3, 16), None, array("f32", 2, 3), array("f16", 3, 16)),
+            "the sum of the experts' results is f16",
+        ),
+        (
+            lambda d: launch.combine(d, array("f16", 2, 3, 16), array("i32", 5), array("f32", 2, 3), array("f16", 2, 16)),
+            "the places of choices is i32",
+        ),
+    ],
+)
+def test_what_a_kernel_would_read_or_write_beyond_is_refused(call, error):
+    device = Recorder()
+    with pytest.raises(KernelError, match=f"^{error}"):
+        call(device)
+    assert not device.launches
+
+
 def test_the_tile_grows_with_the_share_of_an_expert():
     assert tile_for("q4_K", 512 * 8, 128) == 64
     assert tile_for("q4_K", 4096 * 8, 128) == 128
