@@ -143,6 +143,8 @@ DEVICE void multiply(float (&d)[TOKENS / 2], u32& step, int columns, const u8* m
         }
     }
     wgmma_wait<0>();
+    // The sums must not be read before: the compiler does not know that products in flight write them.
+    pin(d);
     if (lane == 0) barrier_arrive(empty + 8 * ((step - 1) % STAGES));
 }
 
