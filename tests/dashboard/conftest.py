@@ -47,6 +47,9 @@ def many(test: AppTest, key: str) -> dict:
     return data
 
 
+needs_chromium = pytest.mark.skipif(
+    browser.executable() is None, reason="no chromium on this machine: run `make browser`, or set MINFER_CHROMIUM"
+)
 APP = Path(__file__).resolve().parents[2] / "dashboard" / "app.py"
 
 
@@ -84,3 +87,18 @@ def chromium():
         running = driver.chromium.launch(executable_path=browser.executable(), args=list(browser.FLAGS))
         yield running
         running.close()
+
+
+@pytest.fixture(scope="module")
+def address(results):
+    """Of a dashboard on the module's own ``results``."""
+    with browser.serving(results) as base:
+        yield base
+
+
+@pytest.fixture
+def watched(chromium, address):
+    """A page of that dashboard."""
+    context = chromium.new_context(viewport={"width": 1280, "height": 900})
+    yield browser.Watched(context, address)
+    context.close()

@@ -8,16 +8,12 @@ import re
 import pytest
 
 from tests.dashboard import browser
+from tests.dashboard.conftest import needs_chromium
 from tests.dashboard.test_import import llama_bench_rows
 from tools import big_history, small_history
 
 SCREENS = ("", "commit", "compare", "queue", "kernels", "predictions", "changes", "trust", "explore", "import", "published")
-pytestmark = [
-    pytest.mark.browser,
-    pytest.mark.skipif(
-        browser.executable() is None, reason="no chromium on this machine: run `make browser`, or set MINFER_CHROMIUM"
-    ),
-]
+pytestmark = [pytest.mark.browser, needs_chromium]
 
 
 @pytest.fixture(scope="module")
@@ -28,19 +24,6 @@ def results(tmp_path_factory):
     (folder / "commits.jsonl").unlink()
     small_history.write(folder, commits=30, seed=5, layers=2)
     return folder
-
-
-@pytest.fixture(scope="module")
-def address(results):
-    with browser.serving(results) as base:
-        yield base
-
-
-@pytest.fixture
-def watched(chromium, address):
-    context = chromium.new_context(viewport={"width": 1280, "height": 900})
-    yield browser.Watched(context, address)
-    context.close()
 
 
 @pytest.mark.parametrize("screen", SCREENS)

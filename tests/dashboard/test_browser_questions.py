@@ -13,14 +13,10 @@ from benchmarks.attribution.record import Wall
 from benchmarks.attribution.record_files import read_records
 from benchmarks.attribution.triage import read_triage
 from tests.dashboard import browser
+from tests.dashboard.conftest import needs_chromium
 from tools import big_history, small_history
 
-pytestmark = [
-    pytest.mark.browser,
-    pytest.mark.skipif(
-        browser.executable() is None, reason="no chromium on this machine: run `make browser`, or set MINFER_CHROMIUM"
-    ),
-]
+pytestmark = [pytest.mark.browser, needs_chromium]
 
 
 @pytest.fixture(scope="module")
@@ -31,19 +27,6 @@ def results(tmp_path_factory):
     (folder / "commits.jsonl").unlink()
     small_history.write(folder, commits=36, seed=4, layers=1)
     return folder
-
-
-@pytest.fixture(scope="module")
-def address(results):
-    with browser.serving(results) as base:
-        yield base
-
-
-@pytest.fixture
-def watched(chromium, address):
-    context = chromium.new_context(viewport={"width": 1280, "height": 900})
-    yield browser.Watched(context, address)
-    context.close()
 
 
 def column(watched, label: str) -> list[str]:

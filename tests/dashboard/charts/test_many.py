@@ -11,10 +11,9 @@ import pytest
 from dashboard.charts.many import SCALE, many_data, short_names
 from dashboard.charts.scripts import markup, script, style_sheet
 from dashboard.data import Stretches
-from tests.dashboard import browser
+from tests.dashboard.conftest import needs_chromium
 
 PAGE_WIDTH = 1000
-needs_chromium = pytest.mark.skipif(browser.executable() is None, reason="no chromium on this machine: run `make browser`")
 
 
 def draw(page, form, values, names=None, shorts=None, width="980px"):

@@ -6,13 +6,10 @@ import json
 
 import pytest
 
-from tests.dashboard import browser
 from tests.dashboard.charts.drawing import put
+from tests.dashboard.conftest import needs_chromium
 
-pytestmark = [
-    pytest.mark.browser,
-    pytest.mark.skipif(browser.executable() is None, reason="no chromium on this machine: run `make browser`"),
-]
+pytestmark = [pytest.mark.browser, needs_chromium]
 PAGE_WIDTH = 800
 HOSTILE = "<img src=x onerror=alert(1)>"
 
