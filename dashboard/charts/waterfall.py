@@ -51,6 +51,7 @@ def waterfall(
     colours.append(_WALL)
     hover.append(f"{after_ns / 1e6:,.4g} ms")
     in_ms = [item.scaled(1e-6) for item in changes]
+    reach = whiskers(in_ms)
     figure = Chart()
     figure.add_bar(
         y=names,
@@ -58,7 +59,7 @@ def waterfall(
         base=starts,
         orientation="h",
         marker={"color": colours},
-        error_x=whiskers(in_ms),
+        error_x=reach,
         customdata=hover,
         hovertemplate="<b>%{y}</b><br>%{customdata}<extra></extra>",
     )
@@ -69,7 +70,7 @@ def waterfall(
     levels = [start + item.value for start, item in zip(starts, in_ms, strict=True)]
     span = max(levels) - min(levels)
     if 0 < span < 0.3 * max(levels):
-        low = min(level - reach for level, reach in zip(levels, whiskers(in_ms)["arrayminus"], strict=True)) - 0.1 * span
-        high = max(level + reach for level, reach in zip(levels, whiskers(in_ms)["array"], strict=True)) + 0.1 * span
+        low = min(level - below for level, below in zip(levels, reach["arrayminus"], strict=True)) - 0.1 * span
+        high = max(level + above for level, above in zip(levels, reach["array"], strict=True)) + 0.1 * span
         figure.update_xaxes(range=[max(0.0, min(low, min(levels) - 0.8 * span)), max(high, max(levels) + 0.3 * span)])
     return figure
