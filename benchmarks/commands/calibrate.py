@@ -20,6 +20,7 @@ from ..gate.repository import Repository
 
 SUMMARY = "measure the CI gate itself: false alarms on identical commits, power on a known slowdown"
 
+
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("--identical", type=_count, default=300, metavar="N", help="verdicts on identical commits (default: 300)")
